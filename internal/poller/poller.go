@@ -32,7 +32,7 @@ type Job struct {
 	Answered          bool          // an earlier read was answered in the contract's form
 	ConsecutiveErrors int           // errors since the last good answer
 	Failing           time.Duration // since the first of them; 0 where there is none
-	NotFound          int           // answers of 404 or 410 among them
+	LastError         string        // last_error as the row has it; may be empty
 	LostLeases        int           // leases of this row that ran out unsettled, in a row
 }
 
@@ -68,7 +68,6 @@ type Settlement struct {
 	Polled   bool          // the read got an HTTP answer: counts in polls
 	Status   string        // Sume's word, where the answer held one
 	Error    string        // what last_error becomes; empty: a good answer, which ends a streak of errors
-	NotFound bool          // Error is a 404 or 410
 	Final    []byte        // the terminal answer, JSON; finished rows only
 }
 
