@@ -61,14 +61,14 @@ type Day struct {
 // row stays pending and is due again after Delay; else the row is finished in
 // that state.
 type Settlement struct {
-	JobID    string
-	Lease    LeaseID
-	State    string
-	Delay    time.Duration // pending only
-	Polled   bool          // the read got an HTTP answer: counts in polls
-	Status   string        // Sume's word, where the answer held one
-	Error    string        // what last_error becomes; empty: a good answer, which ends a streak of errors
-	Final    []byte        // the terminal answer, JSON; finished rows only
+	JobID  string
+	Lease  LeaseID
+	State  string
+	Delay  time.Duration // pending only
+	Polled bool          // the read got an HTTP answer: counts in polls
+	Status string        // Sume's word, where the answer held one
+	Error  string        // what last_error becomes; empty: a good answer, which ends a streak of errors
+	Final  []byte        // the terminal answer, JSON; finished rows only
 }
 
 // Hold names one leased row that goes back unread or unanswered.
