@@ -1,0 +1,125 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Bounds beyond which a value can only be a slip.
+const (
+	maxConcurrency = 10_000
+	maxConns       = 1_000
+	maxLease       = 15 * time.Minute // a function's longest life
+)
+
+func (f *Faults) sume(s *Sume) {
+	if strings.ContainsFunc(s.APIKeySecretID, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		f.add(APIKeySecretID, "holds blanks or control characters", forms[APIKeySecretID])
+	}
+	if base, what := baseURL(s.BaseURL); what != "" {
+		f.add(APIBaseURL, what, "an address such as https://api.sume.com/v1; http only on loopback")
+	} else {
+		s.BaseURL = base
+	}
+	if s.AuthMode != AuthModeBearer && s.AuthMode != AuthModeHeader {
+		f.add(APIAuthMode, shown(s.AuthMode)+" is unknown", AuthModeBearer+" or "+AuthModeHeader)
+	}
+	f.positive(RequestTimeout, s.RequestTimeout)
+}
+
+// baseURL returns the address with /v1 at its end, or what is wrong with it.
+func baseURL(raw string) (base, what string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return "", "is no address"
+	case u.Scheme != "https" && u.Scheme != "http":
+		return "", "is neither https nor http"
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", "holds a login, a query or a fragment"
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return "", "is plain http beyond loopback"
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	if !strings.HasSuffix(path, "/v1") {
+		path += "/v1"
+	}
+	return u.Scheme + "://" + u.Host + path, ""
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (f *Faults) reads(r Reads) {
+	for name, reads := range map[string]int{ReadsPerMinute: r.PerMinute, ReadsPerDay: r.PerDay} {
+		if reads < 0 {
+			f.add(name, fmt.Sprintf("%d is negative", reads), "a whole number from 0; 0 sets no limit")
+		}
+	}
+}
+
+func (f *Faults) database(d Database) {
+	f.between(DatabaseMaxConns, d.MaxConns, maxConns)
+	f.between(DatabasePort, d.Port, 65_535)
+	if d.Auth != "" && d.Auth != DatabaseAuthIAM {
+		f.add(DatabaseAuth, shown(d.Auth)+" is unknown", "iam, or nothing")
+	}
+	if d.URL != "" || f.names(DatabaseAuth) {
+		return
+	}
+	switch {
+	case d.SecretID != "" && d.Auth != "":
+		f.add(DatabaseAuth, "is set beside "+DatabaseSecretID, "one of the two")
+	case d.SecretID != "":
+	case d.Auth == DatabaseAuthIAM:
+		f.needed(DatabaseHost, d.Host, "the server's host name")
+		f.needed(DatabaseName, d.Name, "the database's name")
+		f.needed(DatabaseUser, d.User, "the role that logs in")
+	default:
+		f.add(DatabaseURL, "not set", "a connection string; or set "+DatabaseSecretID+"; or set "+DatabaseAuth+"=iam, "+
+			DatabaseHost+", "+DatabaseName+" and "+DatabaseUser)
+	}
+}
+
+func (f *Faults) poll(p Poll, s Sume) {
+	f.between(PollConcurrency, p.Concurrency, maxConcurrency)
+	f.positive(PollBudget, p.Budget)
+	f.positive(PollLease, p.Lease)
+	f.positive(PollDefaultInterval, p.DefaultInterval)
+	f.positive(PollMinInterval, p.MinInterval)
+	f.positive(PollMaxInterval, p.MaxInterval)
+	f.positive(PollBackoffMax, p.BackoffMax)
+	if p.Lease > maxLease {
+		f.add(PollLease, fmt.Sprintf("%v is too long", p.Lease), "at most "+maxLease.String())
+	}
+	if !f.names(PollLease, RequestTimeout) && p.Lease <= s.RequestTimeout {
+		f.add(PollLease, fmt.Sprintf("%v does not exceed %s (%v)", p.Lease, RequestTimeout, s.RequestTimeout), "a longer lease or a shorter timeout")
+	}
+	if !f.names(PollMinInterval, PollMaxInterval) && p.MinInterval > p.MaxInterval {
+		f.add(PollMinInterval, fmt.Sprintf("%v exceeds %s (%v)", p.MinInterval, PollMaxInterval, p.MaxInterval), "at most that")
+	}
+}
+
+func (f *Faults) positive(name string, d time.Duration) {
+	if d <= 0 {
+		f.add(name, fmt.Sprintf("%v is not positive", d), "a duration above zero, such as 15s")
+	}
+}
+
+func (f *Faults) between(name string, n, most int) {
+	if n < 1 || n > most {
+		f.add(name, fmt.Sprintf("%d is out of range", n), fmt.Sprintf("a whole number from 1 to %d", most))
+	}
+}
+
+func (f *Faults) needed(name, value, want string) {
+	if value == "" {
+		f.add(name, "not set", want)
+	}
+}

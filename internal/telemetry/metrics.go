@@ -1,0 +1,26 @@
+// Package telemetry is what a run leaves for people and alarms: structured log
+// lines, and one line of metrics in CloudWatch's embedded format.
+package telemetry
+
+// Namespace and Dimension under which CloudWatch keeps the metrics. The
+// dimension's value is the function's name; nothing else is ever a dimension.
+const (
+	Namespace = "SumePoller"
+	Dimension = "FunctionName"
+)
+
+// Names of the metrics; one line of the poller carries all of them.
+const (
+	Reads                = "Reads"                // reads that got an HTTP answer
+	Finished             = "Finished"             // jobs that reached their end
+	FinishedBadly        = "FinishedBadly"        // those of them in another state than a success
+	ReadErrors           = "ReadErrors"           // reads that brought no good answer
+	RateLimited          = "RateLimited"          // answers of 429
+	DueJobs              = "DueJobs"              // due when the run ended
+	OldestDueSeconds     = "OldestDueSeconds"     // how late the latest of them is
+	OldestPendingSeconds = "OldestPendingSeconds" // age of the oldest pending job
+	FailingJobs          = "FailingJobs"          // without a good answer for over 30 minutes
+	LatenessSeconds      = "LatenessSeconds"      // due time to claim, of each claimed job
+	ReadsToday           = "ReadsToday"           // reads taken from the day's allowance
+	StuckSubmissions     = "StuckSubmissions"     // sent ten minutes ago, no answer yet
+)
