@@ -1,0 +1,155 @@
+package poller
+
+import "time"
+
+const (
+	minute = time.Minute
+	// probeWait is how long a run's first read goes alone, and probeFew how
+	// many may be in flight from then until an answer tells the limit.
+	probeWait = 2 * time.Second
+	probeFew  = 8
+	// sameWindow is how far apart two answers of one window may place its end.
+	sameWindow = 2 * time.Second
+	// limitWait is how long a refused read holds up the rest where the answer
+	// tells neither Retry-After nor a reset.
+	limitWait = 15 * time.Second
+)
+
+// meter keeps the minute's limits: one's own, over any 60 s, and the server's,
+// as its answers tell it. A warm sandbox keeps its meter from run to run, so
+// it holds wall-clock times, which go on while the sandbox is frozen.
+type meter struct {
+	perMinute int         // 0: none
+	open      int         // reads in flight
+	ends      []time.Time // of the reads of the last minute, oldest first
+
+	told      bool      // an answer of this run has told what the server allows
+	limited   bool      // the server allows only remaining until reset
+	remaining int       // as told, reads in flight not subtracted
+	reset     time.Time // end of that window
+	probed    time.Time // when the first untold read began; zero: none has
+	blocked   time.Time // nothing is read before, as an answer of 429 asked
+}
+
+// start prepares the meter for a run: what the server allows must be heard
+// anew, since other sandboxes may have read meanwhile.
+func (m *meter) start() {
+	m.open = 0
+	m.told = false
+	m.probed = time.Time{}
+}
+
+// begin notes that a read starts.
+func (m *meter) begin(now time.Time) {
+	m.open++
+	if !m.told && m.probed.IsZero() {
+		m.probed = now.Round(0)
+	}
+}
+
+// end notes that a read is over, however it ended. A read counts from its
+// start to a minute past its end, for the server saw it somewhere in between.
+func (m *meter) end(now time.Time) {
+	m.open--
+	if m.perMinute > 0 {
+		m.ends = append(m.ends, now.Round(0))
+	}
+}
+
+// answered takes what an answer's headers told; w is nil where they told
+// nothing, which means that the server sets no limit.
+func (m *meter) answered(now time.Time, w *Window) {
+	now = now.Round(0)
+	if w == nil {
+		if !m.told {
+			m.limited = false
+		}
+		m.told = true
+		return
+	}
+	m.told = true
+	reset := now.Add(max(w.Reset, time.Second))
+	switch {
+	case !m.limited || !now.Before(m.reset) || reset.After(m.reset.Add(sameWindow)):
+		m.limited, m.remaining, m.reset = true, w.Remaining, reset
+	case reset.Before(m.reset.Add(-sameWindow)) && w.Remaining >= m.remaining:
+		// A shorter window with more left: the longer one binds, and this
+		// read was taken from it too.
+		m.remaining--
+	default:
+		m.remaining = min(m.remaining, w.Remaining)
+	}
+}
+
+// refused takes an answer of 429. wait is its Retry-After, negative where it
+// has none.
+func (m *meter) refused(now time.Time, wait time.Duration, w *Window) {
+	now = now.Round(0)
+	until := now.Add(limitWait)
+	switch {
+	case wait >= 0:
+		until = now.Add(wait)
+	case w != nil && w.Reset > 0:
+		until = now.Add(w.Reset)
+	}
+	if until.After(m.blocked) {
+		m.blocked = until
+	}
+}
+
+// allow returns how many more reads may start now, or, where none may, when
+// that can change by itself; the zero time means not before an answer comes.
+func (m *meter) allow(now time.Time) (int, time.Time) {
+	now = now.Round(0)
+	if now.Before(m.blocked) {
+		return 0, m.blocked
+	}
+	if !m.blocked.IsZero() || m.limited && !now.Before(m.reset) {
+		// The wait or the window is over: what is left must be heard anew.
+		m.blocked = time.Time{}
+		m.limited, m.told, m.probed = false, false, time.Time{}
+	}
+	n, at := m.server(now)
+	if own, free := m.own(now); own < n {
+		return own, free
+	}
+	return n, at
+}
+
+// server is what the API's own limit allows.
+func (m *meter) server(now time.Time) (int, time.Time) {
+	n := int(^uint(0) >> 1)
+	if m.limited {
+		n = m.remaining - m.open
+		if m.remaining <= 0 {
+			return 0, m.reset
+		}
+	}
+	if m.told {
+		return max(n, 0), time.Time{}
+	}
+	if m.probed.IsZero() {
+		return min(n, 1), time.Time{}
+	}
+	if later := m.probed.Add(probeWait); now.Before(later) {
+		return 0, later
+	}
+	return max(0, min(n, probeFew-m.open)), time.Time{}
+}
+
+// own is what one's own limit allows.
+func (m *meter) own(now time.Time) (int, time.Time) {
+	if m.perMinute == 0 {
+		return int(^uint(0) >> 1), time.Time{}
+	}
+	over := 0
+	for over < len(m.ends) && !now.Before(m.ends[over].Add(minute)) {
+		over++
+	}
+	m.ends = m.ends[over:]
+	n := m.perMinute - m.open - len(m.ends)
+	if n > 0 || len(m.ends) == 0 {
+		return max(n, 0), time.Time{}
+	}
+	return 0, m.ends[0].Add(minute)
+}

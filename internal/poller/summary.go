@@ -1,0 +1,103 @@
+package poller
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Modes of an invocation.
+const (
+	ModeScheduled = "scheduled"
+	ModeBackfill  = "backfill"
+	ModeInspect   = "inspect"
+	ModeStop      = "stop"
+)
+
+// Why a run stopped.
+const (
+	Drained        = "drained"         // nothing is due before the budget ends
+	OutOfBudget    = "budget"          // the time was up
+	OutOfReads     = "rate_limited"    // the minute's limit outlasts the budget
+	OutOfDay       = "daily_limit"     // the day's allowance or its pace does
+	APIUnavailable = "api_unavailable" // failures in a row, or a refused key
+	Canceled       = "canceled"        // from outside, or by a failure of the database
+)
+
+// Summary is the answer of a run, and what its log line and metrics tell.
+type Summary struct {
+	RunID            string         `json:"run_id"`
+	Mode             string         `json:"mode"`
+	Claimed          int            `json:"claimed"`
+	Polled           int            `json:"polled"`      // reads that got an HTTP answer; 401 and 429 not
+	Finished         map[string]int `json:"finished"`    // by state reached
+	Rescheduled      int            `json:"rescheduled"` // good answers of jobs that go on
+	Errors           map[Class]int  `json:"errors"`
+	Released         int            `json:"released"`
+	LostLeases       int            `json:"lost_leases"`
+	Registered       int            `json:"registered"`
+	Reopened         int            `json:"reopened"`
+	DueRemaining     int            `json:"due_remaining"`
+	OldestDueSeconds float64        `json:"oldest_due_seconds"`
+	ReadsToday       int            `json:"reads_today"`
+	Stopped          string         `json:"stopped"`
+	ElapsedSeconds   float64        `json:"elapsed_seconds"`
+
+	// Reads counts every read that was begun; Late how late each was, in
+	// seconds past its due time at its claim; Backlog what waits at the end.
+	// They are for the metrics and stand in no answer.
+	Reads   int       `json:"-"`
+	Late    []float64 `json:"-"`
+	Backlog Backlog   `json:"-"`
+}
+
+// NewSummary returns an empty summary with every class of error in it.
+func NewSummary(runID, mode string) Summary {
+	s := Summary{RunID: runID, Mode: mode, Finished: map[string]int{}, Errors: map[Class]int{}}
+	for _, c := range []Class{HTTP5xx, HTTP4xx, Timeout, Network, Malformed, RateLimited, Unauthorized} {
+		s.Errors[c] = 0
+	}
+	return s
+}
+
+// JSON returns the summary as the contract shows it, on one line.
+func (s Summary) JSON() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+// counted takes the state of the table at the run's end.
+func (s *Summary) counted(b Backlog) {
+	s.Backlog = b
+	s.DueRemaining = b.Due
+	s.OldestDueSeconds = seconds(b.OldestDue)
+	s.ReadsToday = b.ReadsToday
+}
+
+// seconds rounds to the millisecond.
+func seconds(d time.Duration) float64 {
+	return d.Round(time.Millisecond).Seconds()
+}
+
+// Kinds of a run that could not do its work, as its error begins.
+const (
+	FailedKey      = "unauthorized"
+	FailedSecret   = "secret"
+	FailedDatabase = "database"
+)
+
+// Failure is the error of a run that could not do its work. The summary that
+// comes with it tells what was done before.
+type Failure struct {
+	Kind string
+	Err  error
+}
+
+// Error begins with the kind and a colon.
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Kind, f.Err) }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
