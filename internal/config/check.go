@@ -53,15 +53,12 @@ func baseURL(raw string) (base, what string) {
 
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func (f *Faults) reads(r Reads) {
-	for name, reads := range map[string]int{ReadsPerMinute: r.PerMinute, ReadsPerDay: r.PerDay} {
-		if reads < 0 {
-			f.add(name, fmt.Sprintf("%d is negative", reads), "a whole number from 0; 0 sets no limit")
-		}
-	}
+	f.notNegative(ReadsPerMinute, r.PerMinute)
+	f.notNegative(ReadsPerDay, r.PerDay)
 }
 
 func (f *Faults) database(d Database) {
@@ -109,6 +106,12 @@ func (f *Faults) poll(p Poll, s Sume) {
 func (f *Faults) positive(name string, d time.Duration) {
 	if d <= 0 {
 		f.add(name, fmt.Sprintf("%v is not positive", d), "a duration above zero, such as 15s")
+	}
+}
+
+func (f *Faults) notNegative(name string, n int) {
+	if n < 0 {
+		f.add(name, fmt.Sprintf("%d is negative", n), "a whole number; 0 sets no limit")
 	}
 }
 
