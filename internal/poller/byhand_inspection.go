@@ -1,0 +1,68 @@
+package poller
+
+import "time"
+
+// Bounds of an inspect answer, which has to fit in Lambda's 6 MB.
+const (
+	DefaultInspectLimit = 20
+	MaxInspectRows      = 2000 // job_ids asked for, and failing jobs shown, at most
+)
+
+// Inspection is the answer to an inspect. It holds no final answer of Sume, no
+// API key and no URL. The caller sets RunID. Times are UTC.
+type Inspection struct {
+	RunID string    `json:"run_id"`
+	Mode  string    `json:"mode"`
+	At    time.Time `json:"at"` // the database's clock; all figures are of this moment
+
+	States           map[string]int `json:"states"`             // rows by state
+	StatesExact      bool           `json:"states_exact"`       // false: a large table, the counts are lower bounds
+	Due              int            `json:"due"`                // pending, due and not leased
+	OldestDueSeconds float64        `json:"oldest_due_seconds"` // how late the latest of them is
+	Leased           int            `json:"leased"`             // being read right now
+
+	FailingTotal int          `json:"failing_total"` // pending with nothing but errors since failing_since
+	Failing      []FailingJob `json:"failing"`       // longest failing first, at most the limit
+	ReadsToday   int          `json:"reads_today"`   // of the UTC day, all runs together
+	ReadsLeft    *int         `json:"reads_left"`    // null: no limit of one's own
+	Submissions  []Unfinished `json:"submissions"`   // sent and not answered yet, oldest first, at most the limit
+	SubmitTotal  int          `json:"submissions_total"`
+	SubmitStuck  int          `json:"submissions_stuck"` // of these, sent over ten minutes ago
+	Jobs         []JobRow     `json:"jobs,omitempty"`    // the rows of job_ids, by job_id
+	Unknown      []string     `json:"unknown,omitempty"` // job_ids that are not in the table
+}
+
+// FailingJob is one pending row in back-off.
+type FailingJob struct {
+	JobID             string     `json:"job_id"`
+	FailingSince      time.Time  `json:"failing_since"`
+	ConsecutiveErrors int        `json:"consecutive_errors"`
+	LastError         string     `json:"last_error"`
+	LastPolledAt      *time.Time `json:"last_polled_at"`
+	NextPollAt        time.Time  `json:"next_poll_at"`
+}
+
+// JobRow is one row of the table, without final_status.
+type JobRow struct {
+	JobID             string     `json:"job_id"`
+	State             string     `json:"state"`
+	SumeStatus        *string    `json:"sume_status"`
+	CreatedAt         *time.Time `json:"created_at"`
+	NextPollAt        time.Time  `json:"next_poll_at"`
+	LeasedUntil       *time.Time `json:"leased_until"` // null: under no lease
+	LastPolledAt      *time.Time `json:"last_polled_at"`
+	FinishedAt        *time.Time `json:"finished_at"`
+	Polls             int        `json:"polls"`
+	ConsecutiveErrors int        `json:"consecutive_errors"`
+	FailingSince      *time.Time `json:"failing_since"`
+	LostLeases        int        `json:"lost_leases"`
+	LastError         *string    `json:"last_error"`
+}
+
+// Unfinished is one paid post whose answer is not recorded yet. Asking the
+// submitter again with the same idempotency key ends it.
+type Unfinished struct {
+	IdempotencyKey string  `json:"idempotency_key"`
+	AgeSeconds     int64   `json:"age_seconds"`
+	LastError      *string `json:"last_error"`
+}
