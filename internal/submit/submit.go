@@ -74,6 +74,7 @@ type Store interface {
 
 // Submission is what the table holds for one key.
 type Submission struct {
+	New       bool          // written by this very call
 	Request   []byte        // the text that is posted, to the letter
 	State     string        // Sending, Accepted or Rejected
 	JobID     string        // accepted only
@@ -85,6 +86,6 @@ type Submission struct {
 // Result is the answer to a request.
 type Result struct {
 	JobID          string `json:"job_id"`
-	State          string `json:"state"` // of the job's row, such as pending
+	State          string `json:"state"` // of the job's row, such as pending; unknown where someone deleted it
 	IdempotencyHit bool   `json:"idempotency_hit"`
 }
