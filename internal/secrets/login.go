@@ -1,0 +1,87 @@
+package secrets
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Login is a database's secret in the form that RDS keeps. Host, Port and Name
+// are zero where the secret lacks them: the one RDS manages holds only
+// Username and Password.
+type Login struct {
+	Username string
+	Password string // for no log and no error
+	Host     string
+	Port     int
+	Name     string // of the database
+}
+
+// Login returns the login kept in the secret with this id or ARN, from memory
+// where it is fresh. An error is an *Error.
+func (c *Cache) Login(ctx context.Context, id string) (Login, error) {
+	raw, err := c.Get(ctx, id)
+	if err != nil {
+		return Login{}, err
+	}
+	return loginOf(id, raw)
+}
+
+// RenewLogin returns the login after the password of rejected was refused:
+// another that is known already, or what one fetch brings, which can be the
+// rejected one again.
+func (c *Cache) RenewLogin(ctx context.Context, id string, rejected Login) (Login, error) {
+	raw, err := c.renew(ctx, id, func(raw string) bool {
+		login, what := ParseLogin(raw)
+		return what != "" || login == rejected
+	})
+	if err != nil {
+		return Login{}, err
+	}
+	return loginOf(id, raw)
+}
+
+func loginOf(id, raw string) (Login, error) {
+	login, what := ParseLogin(raw)
+	if what != "" {
+		return Login{}, &Error{ID: id, Reason: what}
+	}
+	return login, nil
+}
+
+// ParseLogin reads a secret's text; what says in one line, without any value,
+// why that is no login.
+func ParseLogin(raw string) (login Login, what string) {
+	const form = "want JSON with username and password as RDS keeps it"
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(raw), &object) != nil || object == nil {
+		return Login{}, "is no JSON object; " + form
+	}
+	port := ""
+	for _, field := range []struct {
+		name string
+		to   *string
+	}{{"username", &login.Username}, {"password", &login.Password}, {"host", &login.Host}, {"dbname", &login.Name}, {"port", &port}} {
+		value, ok := object[field.name]
+		if !ok || json.Unmarshal(value, field.to) == nil { // null leaves it empty
+			continue
+		}
+		var number json.Number
+		if field.name != "port" || json.Unmarshal(value, &number) != nil {
+			return Login{}, "its " + field.name + " is no text; " + form
+		}
+		port = number.String()
+	}
+	if login.Username == "" || login.Password == "" {
+		return Login{}, "has no username or no password; " + form
+	}
+	if port = strings.TrimSpace(port); port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65_535 {
+			return Login{}, "its port is no number from 1 to 65535; " + form
+		}
+		login.Port = n
+	}
+	return login, ""
+}
