@@ -1,0 +1,78 @@
+-- Looks whether the schema can be made here and a video_jobs that exists can
+-- be adopted. Changes nothing; raises one line that names the cure.
+DO $$
+DECLARE
+    me     text := quote_ident(current_user);
+    jobs   record;
+    fault  text;
+BEGIN
+    IF current_schema() IS NULL THEN
+        RAISE EXCEPTION 'no schema of the search_path exists: CREATE SCHEMA, or ALTER ROLE % SET search_path', me;
+    END IF;
+    IF NOT has_schema_privilege(current_schema(), 'CREATE') THEN
+        RAISE EXCEPTION 'role % may not create tables in schema %: GRANT USAGE, CREATE ON SCHEMA % TO %',
+            me, current_schema(), quote_ident(current_schema()), me;
+    END IF;
+
+    SELECT c.oid, c.relkind, c.relowner, quote_ident(pg_get_userbyid(c.relowner)) AS owner INTO jobs
+      FROM pg_class c WHERE c.oid = to_regclass('video_jobs');
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF jobs.relkind <> 'r' THEN
+        RAISE EXCEPTION 'video_jobs is not an ordinary table (a view, a partitioned or a foreign one), so it cannot be adopted: rename it';
+    END IF;
+
+    -- The three columns. Domains, enums and short texts would refuse states
+    -- that Sume or this program gives.
+    SELECT string_agg(format('%s is %s, not %s', w.name, coalesce(format_type(a.atttypid, a.atttypmod), 'missing'), w.type), '; ' ORDER BY w.n) INTO fault
+      FROM (VALUES (1, 'job_id', 'text'), (2, 'state', 'text'), (3, 'next_poll_at', 'timestamp with time zone')) AS w (n, name, type)
+      LEFT JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
+     WHERE a.attnum IS NULL
+        OR NOT (format_type(a.atttypid, NULL) = w.type AND (a.atttypmod = -1 OR w.n = 3)
+             OR w.type = 'text' AND a.atttypid = 'varchar'::regtype AND (a.atttypmod = -1 OR a.atttypmod >= 68 OR w.n = 1))
+        OR a.attgenerated <> '';
+    IF fault IS NOT NULL THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: %: ALTER TABLE video_jobs ALTER COLUMN ... TYPE ..., or rename the table', fault;
+    END IF;
+
+    -- One row per job, and no row without an id.
+    IF NOT (SELECT a.attnotnull FROM pg_attribute a WHERE a.attrelid = jobs.oid AND a.attname = 'job_id') THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: job_id may be NULL: ALTER TABLE video_jobs ALTER COLUMN job_id SET NOT NULL';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pg_index i
+          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'job_id'
+         WHERE i.indrelid = jobs.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+           AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
+    ) THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: job_id is not unique: CREATE UNIQUE INDEX CONCURRENTLY ON video_jobs (job_id)';
+    END IF;
+
+    -- Columns of ours that are there already must be as we would make them.
+    SELECT string_agg(format('%s is %s%s, not %s%s', w.name, format_type(a.atttypid, a.atttypmod),
+                             CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, w.type,
+                             CASE WHEN w.filled THEN ' NOT NULL with a default' ELSE '' END), '; ' ORDER BY w.n) INTO fault
+      FROM (VALUES (1, 'leased_until', 'timestamp with time zone', true), (2, 'lease_id', 'uuid', true),
+                   (3, 'lost_leases', 'integer', true), (4, 'polls', 'integer', true), (5, 'consecutive_errors', 'integer', true),
+                   (6, 'failing_since', 'timestamp with time zone', false), (7, 'last_error', 'text', false),
+                   (8, 'last_polled_at', 'timestamp with time zone', false), (9, 'finished_at', 'timestamp with time zone', false),
+                   (10, 'created_at', 'timestamp with time zone', NULL), (11, 'sume_status', 'text', false),
+                   (12, 'final_status', 'jsonb', false), (13, 'idempotency_key', 'text', false), (14, 'api_key_ref', 'text', false)
+           ) AS w (n, name, type, filled)
+      JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
+     WHERE format_type(a.atttypid, NULL) <> w.type
+        OR a.attnotnull <> w.filled
+        OR w.filled AND NOT a.atthasdef
+        OR a.attgenerated <> '' OR a.attidentity <> '';
+    IF fault IS NOT NULL THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: it has columns of the same names for other things: %: ALTER TABLE video_jobs RENAME COLUMN ...', fault;
+    END IF;
+
+    IF NOT pg_has_role(jobs.relowner, 'USAGE')
+       AND NOT pg_has_role(jobs.relowner, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+    THEN
+        RAISE EXCEPTION 'video_jobs belongs to role %, which % may not act for: GRANT % TO %', jobs.owner, me, jobs.owner, me;
+    END IF;
+END
+$$;

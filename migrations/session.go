@@ -1,0 +1,128 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// lockTimeout bounds each wait for a lock on a table, and with it how long
+	// anyone behind that wait is held up: with the change itself less than 3 s.
+	lockTimeout = 2500 * time.Millisecond
+	// lockPause is left to the others between two such waits, at least; at
+	// most twice as long, at random, so as not to fall in step with them.
+	lockPause = 500 * time.Millisecond
+	// turnPause is between two looks whether another migrator is done.
+	turnPause = 100 * time.Millisecond
+	// migratorKey is the advisory lock of whoever migrates: "video" in ASCII.
+	migratorKey int64 = 0x766964656f
+)
+
+// SQLSTATEs that a retry cures.
+const (
+	lockNotAvailable = "55P03"
+	deadlockDetected = "40P01"
+)
+
+// open returns the connections of one migration. A server that loses sight of
+// them for a minute ends them, and their advisory lock with them.
+func open(config *pgx.ConnConfig) *sql.DB {
+	session := fmt.Sprintf(`SET lock_timeout = %d; SET idle_in_transaction_session_timeout = '1min';
+SET statement_timeout = 0; SET client_min_messages = error;
+SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3`, lockTimeout.Milliseconds())
+	return stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.PgConn().Exec(ctx, session).ReadAll()
+		return err
+	}))
+}
+
+// lock waits until no other migrator is at work. It asks again and again in
+// place of waiting in the server: a session that waits there holds a snapshot,
+// for which CREATE INDEX CONCURRENTLY of the other would wait in turn.
+func lock(ctx context.Context, db *sql.DB) (unlock func(), err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var mine bool
+		err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migratorKey).Scan(&mine)
+		if err == nil && mine {
+			return func() { release(conn) }, nil
+		}
+		if err == nil {
+			err = pause(ctx, turnPause)
+		}
+		if err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+	}
+}
+
+// release ends the migrator's session, which frees its lock also where ctx is
+// over.
+func release(conn *sql.Conn) {
+	_ = conn.Raw(func(driver any) error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return driver.(*stdlib.Conn).Conn().Close(ctx)
+	})
+	_ = conn.Close()
+}
+
+// retry repeats f while it fails for locks that others hold, until ctx ends.
+func retry(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		var pgErr *pgconn.PgError
+		if !errors.As(err, &pgErr) || pgErr.Code != lockNotAvailable && pgErr.Code != deadlockDetected {
+			return err
+		}
+		if ended := pause(ctx, lockPause+rand.N(lockPause)); ended != nil {
+			return fmt.Errorf("other programs hold locks on video_jobs without a gap: pause them for a moment, or migrate again: %w", ended)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// plain reduces err to one line: the server's message where the server spoke.
+func plain(err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return err
+	}
+	line := strings.ReplaceAll(pgErr.Message, "\n", " ")
+	if pgErr.Code != "P0001" {
+		line += " (SQLSTATE " + pgErr.Code + ")"
+	}
+	return &serverError{line: line, cause: err}
+}
+
+// serverError reads as the server's message alone and unwraps to the rest.
+type serverError struct {
+	line  string
+	cause error
+}
+
+func (e *serverError) Error() string { return e.line }
+func (e *serverError) Unwrap() error { return e.cause }
