@@ -1,0 +1,95 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// Root returns the repository's folder: the nearest one with go.mod, from the
+// working folder upwards.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod in the working folder or above it: run this inside the repository")
+		}
+	}
+}
+
+// Bootstrap builds a function (poller, submit, migrate) for this machine and
+// returns its binary's path, bin/local/NAME/bootstrap. An unchanged function
+// costs a fraction of a second; builds at the same time wait for each other,
+// also between processes.
+func Bootstrap(ctx context.Context, function string) (string, error) {
+	return build(ctx, function, "./functions/"+function)
+}
+
+// build builds a package of the repository as Lambda would run it.
+func build(ctx context.Context, name, pkg string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "bin", "local", name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	bootstrap := filepath.Join(dir, "bootstrap")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-tags", "lambda.norpc", "-o", bootstrap, pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return bootstrap, nil
+}
+
+// Emulator returns the path of AWS's runtime interface emulator, which make
+// installs into bin/.
+func Emulator() (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, "bin", "aws-lambda-rie")
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: install it with `make emulator` (make test and make run do)", err)
+	}
+	return path, nil
+}
+
+// lock takes the lock that the file stands for and returns what frees it.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { file.Close() }, nil
+}

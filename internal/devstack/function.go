@@ -1,0 +1,176 @@
+// Package devstack runs the functions on this machine as they run on Lambda:
+// their own binaries under AWS's runtime interface emulator, against a real
+// PostgreSQL and a simulated Sume API. make run and the end-to-end tests are
+// built from it.
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sumepoller/internal/devstack/process"
+)
+
+const (
+	startAttempts = 3                      // another program may take a port first
+	startLimit    = 10 * time.Second       // from start to the open port
+	settleTime    = 30 * time.Millisecond  // in which an emulator whose port is taken has ended
+	stopGrace     = 3 * time.Second        // from SIGTERM to SIGKILL
+	dialEvery     = 5 * time.Millisecond   // between looks at the port
+	dialLimit     = 500 * time.Millisecond // of one look
+)
+
+// Function is one sandbox: a function's binary under an emulator of its own.
+// It takes one invocation at a time, as a sandbox on Lambda does; Invoke waits
+// for its turn. Its methods may be called at the same time.
+type Function struct {
+	name    string
+	process *process.Process
+	address string        // of the emulator
+	turn    chan struct{} // holds one token while an invocation runs
+	log     *logBuffer
+}
+
+// StartFunction starts an emulator for the function's binary. The function
+// sees the variables of env, those that Lambda sets, and none of this
+// process's. The timeout is Lambda's: a whole number of seconds, rounded up.
+// The binary itself starts with the first invocation. Stop it in every case.
+func StartFunction(ctx context.Context, name, bootstrap string, env map[string]string, timeout time.Duration) (*Function, error) {
+	emulator, err := Emulator()
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		f, err := startOnce(ctx, emulator, name, bootstrap, variables(name, env, timeout))
+		if err == nil {
+			return f, nil
+		}
+		if attempt == startAttempts || ctx.Err() != nil {
+			return nil, fmt.Errorf("start function %s: %w", name, err)
+		}
+	}
+}
+
+func startOnce(ctx context.Context, emulator, name, bootstrap string, env []string) (*Function, error) {
+	ports, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{
+		name:    name,
+		address: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		turn:    make(chan struct{}, 1),
+		log:     &logBuffer{},
+	}
+	cmd := exec.Command(emulator, "--log-level", "warn",
+		"--runtime-interface-emulator-address", f.address,
+		"--runtime-api-address", fmt.Sprintf("127.0.0.1:%d", ports[1]), bootstrap)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, f.log, f.log
+	f.process, err = process.Start(cmd, syscall.SIGTERM)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.awaitPort(ctx); err != nil {
+		f.Kill()
+		return nil, err
+	}
+	return f, nil
+}
+
+// variables is the environment of the emulator, all of which the function sees.
+func variables(name string, env map[string]string, timeout time.Duration) []string {
+	vars := []string{
+		"AWS_LAMBDA_FUNCTION_NAME=" + name,
+		"AWS_LAMBDA_FUNCTION_TIMEOUT=" + strconv.Itoa(max(1, int(math.Ceil(timeout.Seconds())))),
+	}
+	for key, value := range env {
+		vars = append(vars, key+"="+value)
+	}
+	return vars
+}
+
+// awaitPort waits until the emulator listens. Since the port may be another
+// program's, whose use of it ends the emulator, that one must then still live.
+func (f *Function) awaitPort(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	wait := dialEvery
+	for open := false; !open; {
+		conn, err := net.DialTimeout("tcp", f.address, dialLimit)
+		if err == nil {
+			conn.Close()
+			open, wait = true, settleTime
+		}
+		select {
+		case <-f.process.Done():
+			return fmt.Errorf("emulator ended: %w\n%s", errors.Join(f.process.Err()), f.log)
+		case <-ctx.Done():
+			return fmt.Errorf("emulator does not listen: %w", ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+// Log returns the newest 8 MiB of what the function and the emulator wrote.
+func (f *Function) Log() string { return f.log.String() }
+
+// Stop ends the function with its emulator, at once and in the middle of an
+// invocation too. Stopping again does nothing.
+func (f *Function) Stop() {
+	children, _ := process.Children(f.process.PID())
+	f.process.Stop(syscall.SIGTERM, stopGrace)
+	killGroups(children)
+}
+
+// Kill ends both with SIGKILL, as a crash of the machine would.
+func (f *Function) Kill() {
+	f.process.Signal(syscall.SIGSTOP) // neither answers nor starts another process meanwhile
+	children, _ := process.Children(f.process.PID())
+	f.process.Signal(syscall.SIGKILL)
+	killGroups(children)
+	f.process.Stop(syscall.SIGKILL, stopGrace)
+}
+
+// killGroups ends binaries that their emulator left behind: each leads a
+// process group of its own.
+func killGroups(pids []int) {
+	for _, pid := range pids {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+// Freeze suspends the function's process, as Lambda freezes a sandbox; the
+// emulator goes on. An error means that no process runs.
+func (f *Function) Freeze() error { return f.signalBootstrap(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (f *Function) Thaw() error { return f.signalBootstrap(syscall.SIGCONT) }
+
+func (f *Function) signalBootstrap(sig syscall.Signal) error {
+	select {
+	case <-f.process.Done():
+		return fmt.Errorf("function %s has ended", f.name)
+	default:
+	}
+	children, err := process.Children(f.process.PID())
+	if err != nil {
+		return err
+	}
+	if len(children) == 0 {
+		return fmt.Errorf("function %s has no process yet: it starts with the first invocation", f.name)
+	}
+	for _, pid := range children {
+		if err := syscall.Kill(-pid, sig); err != nil {
+			return fmt.Errorf("signal function %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
