@@ -11,7 +11,7 @@ const (
 
 // Names of the metrics; one line of the poller carries all of them.
 const (
-	Reads                = "Reads"                // reads that got an HTTP answer
+	Reads                = "Reads"                // reads begun
 	Finished             = "Finished"             // jobs that reached their end
 	FinishedBadly        = "FinishedBadly"        // those of them in another state than a success
 	ReadErrors           = "ReadErrors"           // reads that brought no good answer
@@ -20,7 +20,7 @@ const (
 	OldestDueSeconds     = "OldestDueSeconds"     // how late the latest of them is
 	OldestPendingSeconds = "OldestPendingSeconds" // age of the oldest pending job
 	FailingJobs          = "FailingJobs"          // without a good answer for over 30 minutes
-	LatenessSeconds      = "LatenessSeconds"      // due time to claim, of each claimed job
+	LatenessSeconds      = "LatenessSeconds"      // due time to claim, of each read
 	ReadsToday           = "ReadsToday"           // reads taken from the day's allowance
 	StuckSubmissions     = "StuckSubmissions"     // sent ten minutes ago, no answer yet
 )
