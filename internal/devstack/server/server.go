@@ -1,0 +1,250 @@
+// Package server starts PostgreSQL servers for development: from the binaries
+// that npm brings, on a free port of the loopback interface, with data that is
+// gone when the server stops. A server ends with its parent.
+//
+// PostgreSQL refuses to run as root. There it runs as nobody, from a copy of
+// the binaries where that user may not look into the repository.
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sumepoller/internal/devstack/process"
+)
+
+const (
+	superuser     = "postgres"
+	startAttempts = 3 // another program may take the port first
+	startLimit    = 30 * time.Second
+	stopGrace     = 10 * time.Second
+	lookEvery     = 10 * time.Millisecond
+	longestSocket = 103  // bytes of a socket's path; macOS takes no more
+	logTail       = 2000 // bytes of the server's log that an error quotes
+)
+
+// Options say how a server differs from the usual one. The zero value is the
+// usual one.
+type Options struct {
+	Settings []string          // name=value, stronger than the usual ones
+	HBA      string            // pg_hba.conf; empty: passwords (SCRAM), from this machine
+	Files    map[string][]byte // further files of the data folder, readable to the server alone
+}
+
+// Server is a running PostgreSQL.
+type Server struct {
+	dir      string // holds data, socket, log and perhaps the binaries; removed by Stop
+	install  install
+	user     *account
+	port     int
+	password string
+	process  *process.Process
+}
+
+// Start makes a database cluster and starts its server. It returns when the
+// server takes connections. Stop it in every case.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	s, err := create(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		err = s.launch(ctx, o)
+		if err == nil {
+			return s, nil
+		}
+		if attempt == startAttempts || ctx.Err() != nil {
+			s.Stop()
+			return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		}
+	}
+}
+
+// URL is the connection string of the superuser postgres. It holds the
+// server's password, which is made anew for each.
+func (s *Server) URL() string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, s.password),
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/postgres",
+	}
+	return u.String()
+}
+
+// Bin is the folder of the binaries that the server runs from.
+func (s *Server) Bin() string { return filepath.Join(s.install.root, "bin") }
+
+// Stop ends the server, connections and all, and removes its files. Stopping
+// again does nothing.
+func (s *Server) Stop() {
+	if s.process != nil {
+		s.process.Stop(syscall.SIGINT, stopGrace)
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// create makes the folder and the cluster.
+func create(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{password: rand.Text()}
+	if s.user, err = serverAccount(); err != nil {
+		return nil, err
+	}
+	if s.install, err = find(); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp(s.user.tempDir(), "sumepoller-postgres-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(s.dir)
+		}
+	}()
+	if err := s.user.own(s.dir); err != nil {
+		return nil, err
+	}
+	if !s.user.mayRead(s.install.root) {
+		copied := filepath.Join(s.dir, "install")
+		if err := s.install.copyTo(copied); err != nil {
+			return nil, err
+		}
+		s.install.root = copied
+	}
+	return s, s.initialize(ctx, o)
+}
+
+// initialize runs initdb and puts the files of the options in place.
+func (s *Server) initialize(ctx context.Context, o Options) error {
+	secret := filepath.Join(s.dir, "password")
+	if err := s.user.writeFile(secret, []byte(s.password+"\n")); err != nil {
+		return err
+	}
+	defer os.Remove(secret)
+	if err := s.initdb(ctx, secret); err != nil {
+		return err
+	}
+	if o.HBA != "" {
+		if err := s.user.writeFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(o.HBA)); err != nil {
+			return err
+		}
+	}
+	for name, content := range o.Files {
+		if err := s.user.writeFile(filepath.Join(s.data(), name), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) initdb(ctx context.Context, secret string) error {
+	cmd := exec.Command(filepath.Join(s.Bin(), "initdb"), "--pgdata", s.data(),
+		"--username", superuser, "--pwfile", secret, "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+	s.prepare(cmd)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	child, err := process.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		child.Stop(syscall.SIGKILL, 0)
+		return ctx.Err()
+	}
+	if err := child.Err(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, tail(out.Bytes()))
+	}
+	return nil
+}
+
+// launch starts the server on a free port and waits until it can be used.
+func (s *Server) launch(ctx context.Context, o Options) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.socketDir()}
+	for _, setting := range append(usualSettings(), o.Settings...) {
+		args = append(args, "-c", setting)
+	}
+	cmd := exec.Command(filepath.Join(s.Bin(), "postgres"), args...)
+	s.prepare(cmd)
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if s.process, err = process.Start(cmd, syscall.SIGQUIT); err != nil {
+		return err
+	}
+	if err := s.await(ctx); err != nil {
+		s.process.Stop(syscall.SIGQUIT, stopGrace)
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("%w\n%s", err, tail(text))
+	}
+	return nil
+}
+
+// usualSettings fit many short-lived databases whose loss harms nobody. What
+// the write-ahead log holds is left as the default has it.
+func usualSettings() []string {
+	return []string{
+		"listen_addresses=127.0.0.1", "max_connections=400", "shared_buffers=128MB",
+		"fsync=off", "max_wal_size=4GB", "checkpoint_timeout=1h",
+		"timezone=UTC", "log_timezone=UTC", "lc_messages=C",
+	}
+}
+
+// await waits until the server says in its lock file that it is ready, which
+// holds whatever may connect, and cannot be another server's word.
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		lock, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+		if bytes.Contains(lock, []byte("\nready")) {
+			return nil
+		}
+		select {
+		case <-s.process.Done():
+			return fmt.Errorf("the server ended: %w", s.process.Err())
+		case <-ctx.Done():
+			return fmt.Errorf("the server is not ready: %w", ctx.Err())
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// socketDir is empty, for no Unix socket, where its path would be too long.
+func (s *Server) socketDir() string {
+	if len(s.dir)+len("/.s.PGSQL.65535") > longestSocket {
+		return ""
+	}
+	return s.dir
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// prepare makes cmd run as the server's user, with nothing of this process's
+// environment that could steer PostgreSQL.
+func (s *Server) prepare(cmd *exec.Cmd) {
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user.credential}
+}
+
+func tail(text []byte) []byte { return bytes.TrimSpace(text[max(0, len(text)-logTail):]) }
