@@ -1,0 +1,100 @@
+package submit_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sumepoller/internal/submit"
+)
+
+// memory is a Store in memory, of one key.
+type memory struct {
+	mu   sync.Mutex
+	sub  *submit.Submission
+	born time.Time
+	fail func(method string) error // where not nil, asked before each call
+}
+
+func (m *memory) do(method string, change func()) (submit.Submission, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		if err := m.fail(method); err != nil {
+			return submit.Submission{}, err
+		}
+	}
+	change()
+	sub := *m.sub
+	sub.Age = time.Since(m.born)
+	m.sub.New = false
+	return sub, nil
+}
+
+func (m *memory) Open(_ context.Context, _ string, request []byte) (submit.Submission, error) {
+	return m.do("open", func() {
+		if m.sub == nil {
+			m.sub, m.born = &submit.Submission{New: true, Request: slices.Clone(request), State: submit.Sending}, time.Now()
+		}
+	})
+}
+
+func (m *memory) Mark(_ context.Context, _, state, lastError string) (submit.Submission, error) {
+	return m.do("mark", func() {
+		if m.sub.State != submit.Accepted {
+			m.sub.State, m.sub.LastError = state, lastError
+		}
+	})
+}
+
+func (m *memory) Accept(_ context.Context, _, jobID string) (submit.Submission, error) {
+	return m.do("accept", func() {
+		if m.sub.State != submit.Accepted {
+			m.sub.State, m.sub.JobID, m.sub.JobState, m.sub.LastError = submit.Accepted, jobID, "pending", ""
+		}
+	})
+}
+
+// posts is a Poster that gives one answer after the other, the last one for
+// ever.
+type posts struct {
+	mu      sync.Mutex
+	answers []error // nil: job_1
+	sent    []string
+	at      []time.Time
+}
+
+func (p *posts) Submit(_ context.Context, key string, body []byte) (submit.Answer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, key+" "+string(body))
+	p.at = append(p.at, time.Now())
+	var err error
+	if len(p.answers) > 0 {
+		err = p.answers[min(len(p.sent), len(p.answers))-1]
+	}
+	if err != nil {
+		return submit.Answer{}, err
+	}
+	return submit.Answer{JobID: "job_1", Hit: len(p.sent) > 1}, nil
+}
+
+// waits returns the pauses between the posts.
+func (p *posts) waits() []time.Duration {
+	var waits []time.Duration
+	for i := 1; i < len(p.at); i++ {
+		waits = append(waits, p.at[i].Sub(p.at[i-1]))
+	}
+	return waits
+}
+
+func fault(status int, code string) *submit.Fault {
+	return &submit.Fault{HTTPStatus: status, Code: code, RequestID: "req_1", RetryAfter: -1}
+}
+
+func retryAfter(status int, after time.Duration) *submit.Fault {
+	f := fault(status, "")
+	f.RetryAfter = after
+	return f
+}

@@ -1,0 +1,155 @@
+package submit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/submit"
+)
+
+var order = submit.Request{Key: "order-42", Video: []byte(`{"prompt": "a", "n": 1.0}`)}
+
+// ask submits r with a minute to go.
+func ask(t *testing.T, store submit.Store, poster submit.Poster, r submit.Request) (submit.Result, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := submit.Submitter{Store: store, Poster: poster, Timeout: 15 * time.Second}
+	return s.Submit(ctx, r)
+}
+
+var (
+	bought = submit.Result{JobID: "job_1", State: "pending"}
+	found  = submit.Result{JobID: "job_1", State: "pending", IdempotencyHit: true}
+)
+
+// TestSubmitByAnswer gives the first answers of the API, asks once, and looks
+// at what came of it.
+func TestSubmitByAnswer(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	timeout := &submit.Fault{Reason: "timeout", RetryAfter: -1}
+	differing := fault(409, "idempotency_conflict")
+	differing.Message = "This key was used with a different body, see https://sume.test/docs?token=1"
+	tests := map[string]struct {
+		answers   []error
+		want      submit.Result
+		err       error
+		state     string
+		lastError string
+		waits     []time.Duration
+	}{
+		"a job":                          {nil, bought, nil, submit.Accepted, "", nil},
+		"timeouts, then a job":           {[]error{timeout, timeout, nil}, found, nil, submit.Accepted, "", []time.Duration{s, 2 * s}},
+		"5xx, then a job":                {[]error{fault(503, ""), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"5xx for ever":                   {[]error{fault(500, "internal")}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 500 internal request_id=req_1", []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 16 * s}},
+		"5xx that names a later time":    {[]error{retryAfter(503, 5*s), nil}, found, nil, submit.Accepted, "", []time.Duration{5 * s}},
+		"408":                            {[]error{fault(408, ""), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"in flight, then a job":          {[]error{fault(409, "idempotency_in_progress"), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"in flight by its message":       {[]error{&submit.Fault{HTTPStatus: 409, Code: "conflict", Message: "Still processing", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"409 that says nothing":          {[]error{fault(409, ""), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"mismatch":                       {[]error{differing}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 409 idempotency_conflict This key was used with a different body, see [url] request_id=req_1", nil},
+		"402":                            {[]error{fault(402, "insufficient_credits")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 402 insufficient_credits request_id=req_1", nil},
+		"422":                            {[]error{fault(422, "invalid_request")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 invalid_request request_id=req_1", nil},
+		"403 after a timeout":            {[]error{timeout, fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1; an earlier post had no answer", []time.Duration{s}},
+		"429 that ends in time":          {[]error{retryAfter(429, 20*s), nil}, found, nil, submit.Accepted, "", []time.Duration{20 * s}},
+		"429 that ends too late":         {[]error{retryAfter(429, time.Hour)}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 429 request_id=req_1", nil},
+		"401":                            {[]error{fault(401, "unauthorized")}, submit.Result{}, submit.ErrUnauthorized, submit.Sending, "http 401 unauthorized request_id=req_1", nil},
+		"202 without a job id":           {[]error{&submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 202 no job id", nil},
+		"a redirect":                     {[]error{fault(307, "")}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 307 request_id=req_1", nil},
+		"no API key to be had":           {[]error{errSecret}, submit.Result{}, errSecret, submit.Sending, "", nil},
+		"no API key after an odd answer": {[]error{fault(500, ""), errSecret}, submit.Result{}, errSecret, submit.Sending, "", []time.Duration{s}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, poster := &memory{}, &posts{answers: tt.answers}
+				got, err := ask(t, store, poster, order)
+				if !errors.Is(err, tt.err) || got != tt.want {
+					t.Errorf("got %+v, %v; want %+v, %v", got, err, tt.want, tt.err)
+				}
+				if store.sub.State != tt.state || store.sub.LastError != tt.lastError {
+					t.Errorf("table holds %s %q, want %s %q", store.sub.State, store.sub.LastError, tt.state, tt.lastError)
+				}
+				if diff := cmp.Diff(tt.waits, poster.waits()); diff != "" {
+					t.Errorf("pauses between posts (-want +got):\n%s", diff)
+				}
+				for _, sent := range poster.sent {
+					if sent != `order-42 {"prompt": "a", "n": 1.0}` {
+						t.Errorf("posted %s", sent)
+					}
+				}
+			})
+		})
+	}
+}
+
+var errSecret = errors.New("secret: arn:x does not answer")
+
+// TestSubmitAskedAgain starts from what the table holds, with an API that
+// would sell the job.
+func TestSubmitAskedAgain(t *testing.T) {
+	t.Parallel()
+	reordered := submit.Request{Key: order.Key, Video: []byte(`{"n":1, "prompt":"a"}`)}
+	other := submit.Request{Key: order.Key, Video: []byte(`{"n":2, "prompt":"a"}`)}
+	resent := submit.Request{Key: order.Key, Video: order.Video, Resend: true}
+	tests := map[string]struct {
+		state, lastError string
+		age              time.Duration
+		request          submit.Request
+		want             submit.Result
+		err              error
+		says             string
+		posted           bool
+	}{
+		"accepted":                            {submit.Accepted, "", time.Hour, order, found, nil, "", false},
+		"accepted, body in another spelling":  {submit.Accepted, "", time.Hour, reordered, found, nil, "", false},
+		"accepted long ago":                   {submit.Accepted, "", 1000 * time.Hour, order, found, nil, "", false},
+		"accepted, resend asked for":          {submit.Accepted, "", time.Hour, resent, found, nil, "", false},
+		"accepted, another body":              {submit.Accepted, "", time.Hour, other, submit.Result{}, submit.ErrRefused, "another body", false},
+		"sending":                             {submit.Sending, "", time.Hour, reordered, bought, nil, "", true},
+		"sending, another body":               {submit.Sending, "", time.Hour, other, submit.Result{}, submit.ErrRefused, "another body", false},
+		"sending for over a day":              {submit.Sending, "", 25 * time.Hour, order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
+		"sending for over a day, resent":      {submit.Sending, "", 25 * time.Hour, resent, bought, nil, "", true},
+		"rejected for lack of credits":        {submit.Rejected, "http 402 insufficient_credits", time.Hour, order, bought, nil, "", true},
+		"rejected for the rate":               {submit.Rejected, "http 429 rate_limit_exceeded", time.Hour, order, bought, nil, "", true},
+		"rejected for the rate a day ago":     {submit.Rejected, "http 429 rate_limit_exceeded", 25 * time.Hour, order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
+		"rejected for its body":               {submit.Rejected, "http 422 invalid_request", time.Hour, order, submit.Result{}, submit.ErrRejected, "http 422 invalid_request", false},
+		"rejected for its body, resent":       {submit.Rejected, "http 422 invalid_request", time.Hour, resent, bought, nil, "", true},
+		"rejected for its body, another body": {submit.Rejected, "http 422 invalid_request", time.Hour, other, submit.Result{}, submit.ErrRefused, "another key", false},
+		"rejected for something not kept":     {submit.Rejected, "", time.Hour, order, submit.Result{}, submit.ErrRejected, "not sent again", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &memory{born: time.Now().Add(-tt.age), sub: &submit.Submission{Request: order.Video, State: tt.state, LastError: tt.lastError}}
+				if tt.state == submit.Accepted {
+					store.sub.JobID, store.sub.JobState = "job_1", "pending"
+				}
+				poster := &posts{}
+				got, err := ask(t, store, poster, tt.request)
+				if !errors.Is(err, tt.err) || got != tt.want {
+					t.Errorf("got %+v, %v; want %+v, %v", got, err, tt.want, tt.err)
+				}
+				if err != nil && !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("error %q does not say %q", err, tt.says)
+				}
+				var want []string
+				if tt.posted {
+					want = []string{`order-42 {"prompt": "a", "n": 1.0}`} // the stored text, whatever was asked
+				}
+				if diff := cmp.Diff(want, poster.sent); diff != "" {
+					t.Errorf("posts (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
