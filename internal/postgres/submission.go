@@ -79,7 +79,7 @@ func (s *Submissions) Mark(ctx context.Context, key, state, lastError string) (s
 // acceptSQL accepts a submission and gives its job a row, in one statement and
 // so in one transaction. The first job accepted for a key stays. A job that is
 // in the table, from a backfill or a twin, is left as it is and not waited for,
-// whoever holds its row. A key that is not there adds no job.
+// whoever holds its row. A paid job gets its row whatever the submissions hold.
 const acceptSQL = `
 WITH accepted AS (
     UPDATE video_submissions
@@ -88,11 +88,9 @@ WITH accepted AS (
         last_error = NULL,
         updated_at = CASE WHEN state = 'accepted' THEN updated_at ELSE now() END
     WHERE idempotency_key = $1::text
-    RETURNING idempotency_key
 )
 INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, idempotency_key)
-SELECT $2::text, 'pending', now() + interval '15 seconds', now(), idempotency_key
-FROM accepted
+VALUES ($2::text, 'pending', now() + interval '15 seconds', now(), $1::text)
 ON CONFLICT (job_id) DO NOTHING`
 
 // Accept implements submit.Store.
