@@ -1,0 +1,142 @@
+package poller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var contract = Settings{
+	DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: time.Hour, BackoffMax: 15 * time.Minute,
+}
+
+func TestDecideAnswers(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"terminal":true,"sume_status":"completed"}`)
+	for name, c := range map[string]struct {
+		answer  Answer
+		stretch time.Duration
+		random  float64
+		want    Settlement
+	}{
+		"finished": {
+			answer: Answer{Terminal: true, Status: "completed", Body: body},
+			want:   Settlement{State: "completed", Status: "completed", Final: body},
+		},
+		"goes on as asked": {
+			answer: Answer{Status: "processing", NextPoll: 7 * time.Second},
+			want:   Settlement{Status: "processing", Delay: 7 * time.Second},
+		},
+		"no interval named":     {answer: Answer{}, want: Settlement{Delay: 15 * time.Second}},
+		"below the least":       {answer: Answer{NextPoll: time.Millisecond}, want: Settlement{Delay: time.Second}},
+		"above the most":        {answer: Answer{NextPoll: 90 * time.Hour}, want: Settlement{Delay: time.Hour}},
+		"jitter adds a tenth":   {answer: Answer{NextPoll: 10 * time.Second}, random: 1, want: Settlement{Delay: 11 * time.Second}},
+		"the day stretches":     {answer: Answer{NextPoll: time.Second}, stretch: 2 * time.Hour, want: Settlement{Delay: 2 * time.Hour}},
+		"the hint is the floor": {answer: Answer{NextPoll: 20 * time.Second}, stretch: 2 * time.Second, want: Settlement{Delay: 20 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.want.JobID, c.want.Polled = "job_1", true
+			got := contract.decide(Job{ID: "job_1", ConsecutiveErrors: 3}, LeaseID{}, c.answer, nil, c.stretch, c.random)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideBacksOff(t *testing.T) {
+	t.Parallel()
+	none := time.Duration(-1)
+	for name, c := range map[string]struct {
+		job     Job
+		retry   time.Duration
+		stretch time.Duration
+		random  float64
+		want    time.Duration
+	}{
+		"first error":               {retry: none, want: 15 * time.Second},
+		"jitter adds a quarter":     {retry: none, random: 1, want: 18750 * time.Millisecond},
+		"third error":               {job: Job{ConsecutiveErrors: 2}, retry: none, want: time.Minute},
+		"never past the ceiling":    {job: Job{ConsecutiveErrors: 6}, retry: none, random: 1, want: 15 * time.Minute},
+		"thousands of errors":       {job: Job{ConsecutiveErrors: 1 << 30}, retry: none, want: 15 * time.Minute},
+		"after a day":               {job: Job{ConsecutiveErrors: 90, Failing: 24 * time.Hour}, retry: none, want: 6 * time.Hour},
+		"Retry-After asks for more": {retry: time.Hour, want: time.Hour},
+		"Retry-After of nothing":    {retry: 0, want: 15 * time.Second},
+		"Retry-After of a year":     {retry: 365 * 24 * time.Hour, want: 24 * time.Hour},
+		"the day stretches":         {retry: none, stretch: time.Hour, want: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fault := &Fault{Class: HTTP5xx, HTTPStatus: 503, RetryAfter: c.retry}
+			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, c.stretch, c.random)
+			if got.Delay != c.want || got.State != "" || got.Error != "http_5xx 503" || !got.Polled {
+				t.Errorf("got %+v, want a delay of %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDecideLongerCeilingStands(t *testing.T) {
+	t.Parallel()
+	s := contract
+	s.BackoffMax = 10 * time.Hour
+	got := s.decide(Job{ConsecutiveErrors: 90, Failing: 25 * time.Hour}, LeaseID{}, Answer{}, &Fault{Class: Timeout, RetryAfter: -1}, 0, 0)
+	if got.Delay != 10*time.Hour || got.Polled {
+		t.Errorf("got %+v, want 10 h and no poll counted", got)
+	}
+}
+
+func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
+	t.Parallel()
+	seven := "http_4xx 404 not_found=7"
+	for name, c := range map[string]struct {
+		job    Job
+		status int
+		state  string
+		error  string
+	}{
+		"first 404":              {Job{}, 404, "", "http_4xx 404 not_found=1"},
+		"eighth over an hour":    {Job{ConsecutiveErrors: 7, LastError: seven, Failing: time.Hour}, 404, StateNotFound, "http_4xx 404 not_found=8"},
+		"410 counts":             {Job{ConsecutiveErrors: 9, LastError: seven, Failing: time.Hour}, 410, StateNotFound, "http_4xx 410 not_found=8"},
+		"too early":              {Job{ConsecutiveErrors: 7, LastError: seven, Failing: 59 * time.Minute}, 404, "", "http_4xx 404 not_found=8"},
+		"has answered before":    {Job{ConsecutiveErrors: 90, LastError: seven, Failing: time.Hour, Answered: true}, 404, "", "http_4xx 404 not_found=8"},
+		"other errors between":   {Job{ConsecutiveErrors: 40, LastError: "http_5xx 503 not_found=3", Failing: 2 * time.Hour}, 404, "", "http_4xx 404 not_found=4"},
+		"other errors keep it":   {Job{ConsecutiveErrors: 7, LastError: seven, Failing: time.Hour}, 500, "", "http_4xx 500 not_found=7"},
+		"an older streak's text": {Job{LastError: seven}, 404, "", "http_4xx 404 not_found=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fault := &Fault{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
+			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, 0, 0)
+			if got.State != c.state || got.Error != c.error {
+				t.Errorf("got state %q, error %q; want %q, %q", got.State, got.Error, c.state, c.error)
+			}
+		})
+	}
+}
+
+func FuzzDecide(f *testing.F) {
+	f.Add(int64(15e9), int64(-1), 3, int64(0), 0.5, "http_4xx 404 not_found=7", 404, false)
+	f.Add(int64(-1), int64(1)<<62, 1<<40, int64(1)<<62, 0.999, "not_found=99999999999999999999", 0, false)
+	f.Add(int64(1)<<62, int64(0), 0, int64(9e18), 0.0, "", 200, true)
+	f.Fuzz(func(t *testing.T, hint, retry int64, errs int, failing int64, random float64, last string, status int, good bool) {
+		if random < 0 || random >= 1 || random != random || errs < 0 || failing < 0 {
+			return
+		}
+		job := Job{ID: "job_1", ConsecutiveErrors: errs, Failing: time.Duration(failing), LastError: last}
+		var fault *Fault
+		if !good {
+			fault = &Fault{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}
+		}
+		got := contract.decide(job, LeaseID{}, Answer{NextPoll: time.Duration(hint)}, fault, 0, random)
+		most := 66 * time.Minute
+		if !good {
+			most = retryAfterMax
+		}
+		if got.State == "" && (got.Delay < time.Second || got.Delay > most) {
+			t.Errorf("delay %v outside 1 s to %v", got.Delay, most)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package poller_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/bench/simulation"
+	"sumepoller/internal/poller"
+)
+
+// defaults are the contract's, with the API's limits lifted.
+func defaults() poller.Settings {
+	return poller.Settings{
+		Budget: 58 * time.Second, Concurrency: 64, Lease: 30 * time.Second, RequestTimeout: 15 * time.Second,
+		DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: time.Hour, BackoffMax: 15 * time.Minute,
+	}
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// pass runs one invocation with the function's limit.
+func pass(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader, limit time.Duration) (poller.Summary, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return p.Run(ctx, table, api, time.Now(), poller.NewSummary("run_1", poller.ModeScheduled))
+}
+
+func mustPass(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader) poller.Summary {
+	t.Helper()
+	sum, err := pass(t, p, table, api, 90*time.Second)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	return sum
+}
+
+// ticks runs passes on a schedule.
+func ticks(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader, every time.Duration, n int) {
+	t.Helper()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for range n {
+		mustPass(t, p, table, api)
+		<-ticker.C
+	}
+}
+
+func answerFault(status int) (poller.Answer, error, bool) {
+	class := poller.HTTP4xx
+	if status >= 500 {
+		class = poller.HTTP5xx
+	}
+	return poller.Answer{}, &poller.Fault{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}, true
+}
+
+func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 50 * time.Millisecond, Hint: time.Second}
+		for i := range 62 {
+			id := fmt.Sprintf("job_%02d", i)
+			table.Add(id, 0)
+			api.Start(id, time.Now())
+			if i < 10 {
+				api.Answer = func(id string, n int) (poller.Answer, error, bool) {
+					return poller.Answer{Status: "processing", NextPoll: time.Second}, nil, id < "job_10" && n <= 2
+				}
+			}
+		}
+		s := defaults()
+		s.Budget = 12 * time.Second
+		sum := mustPass(t, poller.New(s, quiet()), table, api)
+		got := []any{sum.Finished, sum.Rescheduled, len(api.Reads), sum.Stopped, sum.Polled}
+		want := []any{map[string]int{"completed": 62}, 20, 82, poller.Drained, 82}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if api.Twice != 0 {
+			t.Errorf("jobs read twice at once: %d", api.Twice)
+		}
+	})
+}
+
+func TestAnIdleRunReturnsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		table.Add("job_1", time.Hour)
+		sum := mustPass(t, poller.New(defaults(), quiet()), table, &simulation.API{})
+		if sum.Stopped != poller.Drained || sum.ElapsedSeconds > 0.1 {
+			t.Errorf("got %s after %g s, want drained at once", sum.Stopped, sum.ElapsedSeconds)
+		}
+	})
+}
+
+func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 20 * time.Millisecond}
+		for i := range 76 {
+			id := fmt.Sprintf("job_%02d", i)
+			table.Add(id, time.Duration(i-100)*time.Second)
+			api.Start(id, time.Now())
+		}
+		api.Answer = func(id string, _ int) (poller.Answer, error, bool) {
+			switch {
+			case id < "job_25":
+				return answerFault(404)
+			case id == "job_25":
+				return answerFault(403)
+			}
+			return poller.Answer{}, nil, false
+		}
+		sum := mustPass(t, poller.New(defaults(), quiet()), table, api)
+		if sum.Finished["completed"] != 50 || sum.Errors[poller.HTTP4xx] < 26 {
+			t.Errorf("got %s, want 50 completed and 26 errors", sum.JSON())
+		}
+	})
+}
+
+func TestFiveRowsRefusedFirstMeanTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 20 * time.Millisecond}
+		for i := range 100 {
+			table.Add(fmt.Sprintf("job_%02d", i), 0)
+		}
+		api.Answer = func(string, int) (poller.Answer, error, bool) { return answerFault(403) }
+		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
+		if err == nil || sum.Reads > 70 {
+			t.Errorf("got %v after %d reads, want unauthorized within 70", err, sum.Reads)
+		}
+		for _, row := range table.Rows() {
+			if row.ConsecutiveErrors != 0 || !row.LeasedUntil.IsZero() {
+				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+			}
+		}
+	})
+}
+
+func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 20 * time.Millisecond}
+		for i := range 4 {
+			table.Add(fmt.Sprintf("job_%02d", i), 0)
+		}
+		api.Answer = func(string, int) (poller.Answer, error, bool) { return answerFault(403) }
+		s := defaults()
+		s.Budget = 10 * time.Second
+		sum := mustPass(t, poller.New(s, quiet()), table, api)
+		if sum.Errors[poller.HTTP4xx] != 4 || sum.Stopped != poller.Drained {
+			t.Errorf("got %s, want 4 errors and drained", sum.JSON())
+		}
+	})
+}
+
+func TestTheMinutesHeadersAreObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 50 * time.Millisecond, PerMinute: 120}
+		for i := range 400 {
+			id := fmt.Sprintf("job_%03d", i)
+			table.Add(id, 0)
+			api.Start(id, time.Now())
+		}
+		s := defaults()
+		s.Budget = 20 * time.Second
+		p := poller.New(s, quiet())
+		sum := mustPass(t, p, table, api)
+		if len(api.Reads) != 120 || api.Refused > 2 || sum.Stopped != poller.OutOfReads {
+			t.Errorf("got %d reads, %d refused, %s; want 120 reads and rate_limited", len(api.Reads), api.Refused, sum.Stopped)
+		}
+		before := len(api.Reads) + api.Refused
+		mustPass(t, p, table, api)
+		if again := len(api.Reads) + api.Refused - before; again > 2 {
+			t.Errorf("the next run in the same minute made %d reads, want at most 2", again)
+		}
+		for _, row := range table.Rows() {
+			if row.ConsecutiveErrors != 0 || row.State == poller.StatePending && !row.LeasedUntil.IsZero() {
+				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+			}
+		}
+	})
+}
+
+func TestOnesOwnLimitHoldsInAnyMinuteOverRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 900 * time.Millisecond}
+		for i := range 400 {
+			id := fmt.Sprintf("job_%03d", i)
+			table.Add(id, 0)
+			api.Start(id, time.Now())
+		}
+		s := defaults()
+		s.ReadsPerMinute = 60
+		p := poller.New(s, quiet())
+		ticks(t, p, table, api, time.Minute, 4)
+		for i := range api.Reads {
+			if j := i + 60; j < len(api.Reads) && api.Reads[j].At.Sub(api.Reads[i].At) < time.Minute {
+				t.Fatalf("reads %d and %d lie %v apart", i, j, api.Reads[j].At.Sub(api.Reads[i].At))
+			}
+		}
+		if len(api.Reads) < 200 {
+			t.Errorf("only %d reads in four minutes", len(api.Reads))
+		}
+	})
+}
+
+func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 5 * time.Millisecond}
+		down := true
+		for i := range 2000 {
+			id := fmt.Sprintf("job_%04d", i)
+			table.Add(id, 0)
+			api.Start(id, time.Now())
+		}
+		api.Answer = func(string, int) (poller.Answer, error, bool) {
+			return poller.Answer{}, &poller.Fault{Class: poller.Network, RetryAfter: -1}, down
+		}
+		p := poller.New(defaults(), quiet())
+		sum := mustPass(t, p, table, api)
+		if sum.Stopped != poller.APIUnavailable || len(api.Reads) >= 200 {
+			t.Fatalf("got %s after %d reads", sum.Stopped, len(api.Reads))
+		}
+		read := api.Counts()
+		for _, row := range table.Rows() {
+			if !row.LeasedUntil.IsZero() || (row.ConsecutiveErrors > 0) != (read[row.ID] > 0) {
+				t.Fatalf("%s, read %d times: %+v", row.ID, read[row.ID], row)
+			}
+		}
+		down = false
+		sum = mustPass(t, p, table, api)
+		if sum.Finished["completed"] != 2000 {
+			t.Errorf("got %s after the API came back, want all 2000", sum.JSON())
+		}
+	})
+}
+
+func TestAPanicCostsThatReadAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 5 * time.Millisecond}
+		for _, id := range []string{"job_1", "job_2", "job_3"} {
+			table.Add(id, 0)
+			api.Start(id, time.Now())
+		}
+		s := defaults()
+		s.Budget = 10 * time.Second
+		sum := mustPass(t, poller.New(s, quiet()), table, panicky{api})
+		if sum.Finished["completed"] != 2 || sum.Errors[poller.Malformed] != 1 {
+			t.Errorf("got %s, want two completed and one malformed", sum.JSON())
+		}
+	})
+}
+
+type panicky struct{ poller.Reader }
+
+func (p panicky) Status(ctx context.Context, id string) (poller.Answer, error) {
+	if id == "job_2" {
+		panic("out of range")
+	}
+	return p.Reader.Status(ctx, id)
+}
+
+func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := slow{3 * time.Second}
+		for i := range 500 {
+			table.Add(fmt.Sprintf("job_%03d", i), 0)
+		}
+		began := time.Now()
+		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 10*time.Second)
+		if err != nil || time.Since(began) > 9900*time.Millisecond {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+		if sum.Finished["completed"] < 60 || sum.Stopped != poller.OutOfBudget {
+			t.Errorf("got %s, want at least 60 completed", sum.JSON())
+		}
+		for _, row := range table.Rows() {
+			if row.State == poller.StatePending && (row.ConsecutiveErrors != 0 || !row.LeasedUntil.IsZero()) {
+				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+			}
+		}
+	})
+}
+
+// slow answers every job as completed after a while.
+type slow struct{ takes time.Duration }
+
+func (s slow) Status(ctx context.Context, _ string) (poller.Answer, error) {
+	timer := time.NewTimer(s.takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return poller.Answer{Terminal: true, Status: "completed", Body: []byte(`{}`)}, nil
+	case <-ctx.Done():
+		return poller.Answer{}, ctx.Err()
+	}
+}

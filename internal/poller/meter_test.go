@@ -1,0 +1,75 @@
+package poller
+
+import (
+	"testing"
+	"time"
+)
+
+func TestMeterLetsTheFirstReadGoAlone(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.start()
+	expect := func(when string, at time.Time, want int) {
+		t.Helper()
+		if n, _ := m.allow(at); n != want {
+			t.Errorf("%s: got %d reads allowed, want %d", when, n, want)
+		}
+	}
+	expect("at first", now, 1)
+	m.begin(now)
+	expect("while it is under way", now.Add(time.Second), 0)
+	expect("after two seconds", now.Add(2*time.Second), 7)
+	m.end(now)
+	m.answered(now, &Window{Limit: 120, Remaining: 30, Reset: 20 * time.Second})
+	expect("once told", now.Add(3*time.Second), 30)
+	m.begin(now)
+	expect("less what is in flight", now.Add(3*time.Second), 29)
+	m.answered(now, &Window{Remaining: 29, Reset: 21 * time.Second})
+	m.answered(now, &Window{Remaining: 35, Reset: 20 * time.Second})
+	expect("answers overtake each other", now.Add(3*time.Second), 28)
+	expect("when the window is over", now.Add(22*time.Second), 1)
+}
+
+func TestMeterRemembersOverRuns(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.begin(now)
+	m.end(now)
+	m.answered(now, &Window{Remaining: 0, Reset: 40 * time.Second})
+	m.start()
+	if n, at := m.allow(now.Add(time.Second)); n != 0 || at.Sub(now.Round(0)) != 40*time.Second {
+		t.Errorf("got %d until %v, want none for 40 s", n, at.Sub(now.Round(0)))
+	}
+	m.refused(now, 90*time.Second, nil)
+	m.start()
+	if n, at := m.allow(now.Add(41 * time.Second)); n != 0 || at.Sub(now.Round(0)) != 90*time.Second {
+		t.Errorf("got %d until %v, want none for 90 s", n, at.Sub(now.Round(0)))
+	}
+	if n, _ := m.allow(now.Add(91 * time.Second)); n != 1 {
+		t.Errorf("got %d after the wait, want a first read alone", n)
+	}
+}
+
+func TestMeterTakesALongerWindowForTheOneThatBinds(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.answered(now, &Window{Remaining: 100, Reset: 30 * time.Second})
+	m.answered(now, &Window{Remaining: 5, Reset: 3 * time.Hour})
+	m.answered(now, &Window{Remaining: 90, Reset: 30 * time.Second})
+	if n, _ := m.allow(now); n != 4 {
+		t.Errorf("got %d, want the day's 5 less the read that told the minute's", n)
+	}
+}
+
+func TestMeterWithoutHeadersKnowsNoLimit(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.answered(now, nil)
+	if n, _ := m.allow(now); n < 1_000_000 {
+		t.Errorf("got %d, want no limit", n)
+	}
+}
