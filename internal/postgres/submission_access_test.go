@@ -1,0 +1,64 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"strings"
+	"testing"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/postgres"
+	"sumepoller/internal/submit"
+)
+
+// with adds a parameter to a connection string.
+func with(t *testing.T, databaseURL, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// buyAll takes one submission through every statement of the store.
+func buyAll(t *testing.T, store submit.Store) {
+	t.Helper()
+	for range 2 {
+		open(t, store, "order-42", `{"p": 1}`)
+		mark(t, store, "order-42", submit.Rejected, "http 402")
+		mark(t, store, "order-42", submit.Sending, "http 402")
+		if sub := accept(t, store, "order-42", "job_1"); sub.State != submit.Accepted || sub.JobState != "pending" {
+			t.Errorf("got %+v, want accepted", sub)
+		}
+	}
+}
+
+func TestSubmissionsOfARoleThatReadsAndWritesOnly(t *testing.T) {
+	t.Parallel()
+	databaseURL := pgtest.URL(t)
+	admin := pgtest.Pool(t, databaseURL)
+	role := "sumepoller_submit_" + strings.ToLower(rand.Text())
+	exec(t, admin, `CREATE ROLE `+role)
+	t.Cleanup(func() {
+		if _, err := admin.Exec(context.WithoutCancel(t.Context()), `DROP OWNED BY `+role+`; DROP ROLE `+role); err != nil {
+			t.Error(err)
+		}
+	})
+	exec(t, admin, `GRANT SELECT, INSERT, UPDATE ON video_jobs, video_submissions TO `+role)
+	buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, with(t, databaseURL, "options", "-crole="+role))))
+}
+
+func TestSubmissionsInEveryWayOfSendingQueries(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exec", "simple_protocol", "cache_statement"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, with(t, pgtest.URL(t), "default_query_exec_mode", mode))))
+		})
+	}
+}
