@@ -1,0 +1,111 @@
+// Package sume is the client of the Sume API: one free read of a job's status
+// and the one paid post that buys a job.
+//
+// It turns each answer into the types of the packages that ask: a well-formed
+// one into poller.Answer, everything else into a poller.Fault (or, for the
+// post, a submit.Fault) with its class. The key goes to the configured host and
+// nowhere else: no redirect is followed, and every URL is built from the
+// configured base and an escaped id. No error of this package holds a URL, a
+// key or a body.
+package sume
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// Ways of sending the key.
+const (
+	AuthBearer = "bearer"    // Authorization: Bearer KEY
+	AuthHeader = "x-api-key" // x-api-key: KEY
+)
+
+// Keys hands out the API key. Its methods may be called at the same time.
+type Keys interface {
+	// Key returns the key to send, from a cache where there is one.
+	Key(ctx context.Context) (string, error)
+	// Renew returns the key as it is now, after the API refused rejected:
+	// fetched anew, unless another call has replaced rejected meanwhile.
+	Renew(ctx context.Context, rejected string) (string, error)
+}
+
+// Config tells a client how to reach the API.
+type Config struct {
+	BaseURL string         // /v1 is added where it is missing; plain http only on loopback
+	Auth    string         // AuthBearer or AuthHeader; empty: AuthBearer
+	Timeout time.Duration  // of one request of a read, from dial to last byte; above zero
+	Roots   *x509.CertPool // authorities that may sign the server's certificate; nil: the system's
+}
+
+// Client reads jobs and posts orders. It implements poller.Reader and
+// submit.Poster, and its methods may be called at the same time.
+type Client struct {
+	base      *url.URL
+	keys      Keys
+	auth      string
+	timeout   time.Duration
+	transport *http.Transport
+	bodies    *bodies
+	headers   atomic.Pointer[keyHeader]
+}
+
+// NewClient returns a client that has opened no connection yet. Its errors name
+// the fault of the configuration, never its value.
+func NewClient(cfg Config, keys Keys) (*Client, error) {
+	base, err := ParseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Auth == "" {
+		cfg.Auth = AuthBearer
+	}
+	switch {
+	case cfg.Auth != AuthBearer && cfg.Auth != AuthHeader:
+		return nil, errors.New("sume client: unknown auth mode; bearer or x-api-key")
+	case cfg.Timeout <= 0:
+		return nil, errors.New("sume client: the request timeout must be above zero")
+	case keys == nil:
+		return nil, errors.New("sume client: no source of keys")
+	}
+	return &Client{
+		base:      base,
+		keys:      keys,
+		auth:      cfg.Auth,
+		timeout:   cfg.Timeout,
+		transport: newTransport(cfg),
+		bodies:    newBodies(),
+	}, nil
+}
+
+// CloseIdle closes the connections that no request is using. A run calls it at
+// its end, so that a frozen sandbox holds none.
+func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
+
+// inFlight is how many reads may be in flight to the one host with each
+// connection kept for the next read.
+const inFlight = 256
+
+func newTransport(cfg Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
+		TLSHandshakeTimeout:    cfg.Timeout,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           inFlight,
+		MaxIdleConnsPerHost:    inFlight,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		// A connection that died unnoticed would else swallow every read that
+		// shares it until each has timed out.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}

@@ -1,0 +1,195 @@
+package sumetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is one way of misbehaving. Without Status and Body the true answer is
+// given, with whatever else the fault does to it.
+type Fault struct {
+	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first
+	Times  int               `json:"times"`  // how many it applies to; 0: all
+	Status int               `json:"status"` // 0: 200
+	Header map[string]string `json:"header"`
+	Body   string            `json:"body"`  // {id} stands for the job's id
+	Size   int               `json:"size"`  // the body is padded with blanks to so many bytes
+	Gzip   bool              `json:"gzip"`  // compressed, whatever the request accepts
+	Delay  time.Duration     `json:"delay"` // before the header
+	Drip   time.Duration     `json:"drip"`  // before each byte of the body
+	Break  string            `json:"break"` // how the connection ends; see BreakReset
+	Make   bool              `json:"make"`  // posts: the job is made and billed first
+}
+
+// How a fault ends the connection.
+const (
+	BreakReset    = "reset"    // reset before the header
+	BreakClose    = "close"    // closed before the header
+	BreakHang     = "hang"     // no header until the client leaves
+	BreakCut      = "cut"      // half the body of the length told
+	BreakChunked  = "chunked"  // half the body in chunks, without the last one
+	BreakNoLength = "nolength" // half the body, its end told by closing alone
+)
+
+// SetFault replaces the faults of reads of one job, or of any where id is
+// empty; the first that applies counts. No fault ends them.
+func (a *API) SetFault(id string, faults ...Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.faults[id] = faults
+}
+
+// SetPostFault replaces the faults of posts, counted from now on.
+func (a *API) SetPostFault(faults ...Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range faults {
+		faults[i].From = max(faults[i].From, 1) + len(a.posts)
+	}
+	a.postFaults = faults
+}
+
+// fault returns what a read suffers: by its number among those of its job, or
+// among all. The caller holds the lock.
+func (a *API) fault(id string, j *job) Fault {
+	if f := pick(a.faults[id], j.seen.Reads); f.any() {
+		return f
+	}
+	return pick(a.faults[""], a.reads)
+}
+
+func pick(faults []Fault, number int) Fault {
+	for _, f := range faults {
+		from := max(f.From, 1)
+		if number >= from && (f.Times == 0 || number < from+f.Times) {
+			return f
+		}
+	}
+	return Fault{}
+}
+
+func (f Fault) replaces() bool { return f.Status != 0 || f.Body != "" || f.Break == BreakHang }
+
+func (f Fault) any() bool {
+	return f.replaces() || f.Header != nil || f.Size > 0 || f.Gzip || f.Delay > 0 || f.Drip > 0 || f.Break != ""
+}
+
+// write misbehaves. leave is called before the client can know the end.
+func (f Fault) write(w http.ResponseWriter, r *http.Request, id string, body []byte, leave func()) {
+	if !pause(r, f.Delay) {
+		return
+	}
+	switch f.Break {
+	case BreakHang:
+		<-r.Context().Done()
+		return
+	case BreakReset, BreakClose:
+		leave()
+		hangUp(w, f.Break == BreakReset)
+		return
+	}
+	if f.Drip == 0 {
+		leave()
+	}
+	status := max(f.Status, http.StatusOK)
+	switch {
+	case f.Body != "":
+		body = []byte(strings.ReplaceAll(f.Body, "{id}", id))
+	case f.Status >= http.StatusBadRequest:
+		body = errorBody(f.Status, errorCodes[f.Status])
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	for name, value := range f.Header {
+		h.Set(name, value)
+	}
+	if status < http.StatusOK || status == http.StatusNoContent || status == http.StatusNotModified {
+		w.WriteHeader(status)
+		return
+	}
+	f.send(w, r, status, body)
+}
+
+func (f Fault) send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	if f.Gzip {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(status)
+		zip := gzip.NewWriter(w)
+		_, _ = zip.Write(body)
+		_, _ = io.CopyN(zip, blanks{}, int64(max(f.Size-len(body), 0)))
+		_ = zip.Close()
+		return
+	}
+	if f.Size > len(body) {
+		body = append(body, bytes.Repeat([]byte(" "), f.Size-len(body))...)
+	}
+	switch f.Break {
+	case BreakCut:
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		body = body[:len(body)/2]
+	case BreakChunked:
+		body = body[:len(body)/2]
+	case BreakNoLength:
+		noLength(w, status, body[:len(body)/2])
+		return
+	}
+	w.WriteHeader(status)
+	drip(w, r, body, f.Drip)
+	if f.Break != "" {
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func drip(w http.ResponseWriter, r *http.Request, body []byte, every time.Duration) {
+	if every <= 0 {
+		_, _ = w.Write(body)
+		return
+	}
+	flush := http.NewResponseController(w)
+	for i := range body {
+		_ = flush.Flush()
+		if !pause(r, every) {
+			return
+		}
+		_, _ = w.Write(body[i : i+1])
+	}
+}
+
+// hangUp ends the connection without an answer.
+func hangUp(w http.ResponseWriter, reset bool) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil { // HTTP/2: the stream alone is reset
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok && reset {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// noLength answers as the oldest servers do: closing is the end of the body.
+func noLength(w http.ResponseWriter, status int, body []byte) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "HTTP/1.1 "+strconv.Itoa(status)+" "+http.StatusText(status)+
+		"\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"+string(body))
+}
+
+type blanks struct{}
+
+func (blanks) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
