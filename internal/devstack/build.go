@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"sumepoller/internal/devstack/process"
 )
+
+// buildGrace is what an interrupted build gets to remove its files.
+const buildGrace = 5 * time.Second
 
 // Root returns the repository's folder: the nearest one with go.mod, from the
 // working folder upwards.
@@ -51,12 +58,14 @@ func build(ctx context.Context, name, pkg string) (string, error) {
 	}
 	defer unlock()
 	bootstrap := filepath.Join(dir, "bootstrap")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
 		"-tags", "lambda.norpc", "-o", bootstrap, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := process.Run(ctx, cmd, buildGrace); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, &out)
 	}
 	return bootstrap, nil
 }

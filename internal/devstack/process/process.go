@@ -7,6 +7,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -53,6 +54,22 @@ func (p *Process) run(started chan<- error) {
 	}
 	p.err = p.cmd.Wait()
 	close(p.done)
+}
+
+// Run runs cmd to its end. Where ctx ends first the group is interrupted, and
+// killed after grace; the error is then ctx's.
+func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+	p, err := Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		p.Stop(syscall.SIGINT, grace)
+		return ctx.Err()
+	}
 }
 
 // PID returns the child's process id, which is its group's too.

@@ -152,17 +152,7 @@ func (s *Server) initdb(ctx context.Context, secret string) error {
 	s.prepare(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	child, err := process.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		child.Stop(syscall.SIGKILL, 0)
-		return ctx.Err()
-	}
-	if err := child.Err(); err != nil {
+	if err := process.Run(ctx, cmd, 0); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, tail(out.Bytes()))
 	}
 	return nil

@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func run(context.Context) int { return 0 }
