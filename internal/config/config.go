@@ -47,6 +47,17 @@ type Database struct {
 	MaxConns int    `env:"DATABASE_MAX_CONNS" envDefault:"4"` // connections of one run
 }
 
+// String returns what says where the database is, never the URL itself.
+func (d Database) String() string {
+	switch {
+	case d.URL != "":
+		return DatabaseURL
+	case d.SecretID != "":
+		return DatabaseSecretID + "=" + d.SecretID
+	}
+	return d.User + "@" + d.Host + "/" + d.Name
+}
+
 // Poll sets the pace of a run.
 type Poll struct {
 	Budget          time.Duration `env:"POLL_BUDGET" envDefault:"58s"`           // nothing is claimed after it

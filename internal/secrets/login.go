@@ -18,6 +18,9 @@ type Login struct {
 	Name     string // of the database
 }
 
+// String returns the login without its password.
+func (l Login) String() string { return l.Username + "@" + l.Host + "/" + l.Name }
+
 // Login returns the login kept in the secret with this id or ARN, from memory
 // where it is fresh. An error is an *Error.
 func (c *Cache) Login(ctx context.Context, id string) (Login, error) {
