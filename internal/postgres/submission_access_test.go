@@ -12,8 +12,8 @@ import (
 	"sumepoller/internal/submit"
 )
 
-// with adds a parameter to a connection string.
-func with(t *testing.T, databaseURL, name, value string) string {
+// withParameter adds a parameter to a connection string.
+func withParameter(t *testing.T, databaseURL, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -29,10 +29,10 @@ func with(t *testing.T, databaseURL, name, value string) string {
 func buyAll(t *testing.T, store submit.Store) {
 	t.Helper()
 	for range 2 {
-		open(t, store, "order-42", `{"p": 1}`)
-		mark(t, store, "order-42", submit.Rejected, "http 402")
-		mark(t, store, "order-42", submit.Sending, "http 402")
-		if sub := accept(t, store, "order-42", "job_1"); sub.State != submit.Accepted || sub.JobState != "pending" {
+		openSubmission(t, store, "order-42", `{"p": 1}`)
+		markSubmission(t, store, "order-42", submit.Rejected, "http 402")
+		markSubmission(t, store, "order-42", submit.Sending, "http 402")
+		if sub := acceptSubmission(t, store, "order-42", "job_1"); sub.State != submit.Accepted || sub.JobState != "pending" {
 			t.Errorf("got %+v, want accepted", sub)
 		}
 	}
@@ -43,14 +43,14 @@ func TestSubmissionsOfARoleThatReadsAndWritesOnly(t *testing.T) {
 	databaseURL := pgtest.URL(t)
 	admin := pgtest.Pool(t, databaseURL)
 	role := "sumepoller_submit_" + strings.ToLower(rand.Text())
-	exec(t, admin, `CREATE ROLE `+role)
+	runSQL(t, admin, `CREATE ROLE `+role)
 	t.Cleanup(func() {
 		if _, err := admin.Exec(context.WithoutCancel(t.Context()), `DROP OWNED BY `+role+`; DROP ROLE `+role); err != nil {
 			t.Error(err)
 		}
 	})
-	exec(t, admin, `GRANT SELECT, INSERT, UPDATE ON video_jobs, video_submissions TO `+role)
-	buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, with(t, databaseURL, "options", "-crole="+role))))
+	runSQL(t, admin, `GRANT SELECT, INSERT, UPDATE ON video_jobs, video_submissions TO `+role)
+	buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, withParameter(t, databaseURL, "options", "-crole="+role))))
 }
 
 func TestSubmissionsInEveryWayOfSendingQueries(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSubmissionsInEveryWayOfSendingQueries(t *testing.T) {
 	for _, mode := range []string{"exec", "simple_protocol", "cache_statement"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, with(t, pgtest.URL(t), "default_query_exec_mode", mode))))
+			buyAll(t, postgres.NewSubmissions(pgtest.Pool(t, withParameter(t, pgtest.URL(t), "default_query_exec_mode", mode))))
 		})
 	}
 }

@@ -24,7 +24,7 @@ func submissions(t *testing.T) (*postgres.Submissions, *pgxpool.Pool) {
 	return postgres.NewSubmissions(pool), pool
 }
 
-func open(t *testing.T, store submit.Store, key, request string) submit.Submission {
+func openSubmission(t *testing.T, store submit.Store, key, request string) submit.Submission {
 	t.Helper()
 	sub, err := store.Open(t.Context(), key, []byte(request))
 	if err != nil {
@@ -33,7 +33,7 @@ func open(t *testing.T, store submit.Store, key, request string) submit.Submissi
 	return sub
 }
 
-func mark(t *testing.T, store submit.Store, key, state, lastError string) submit.Submission {
+func markSubmission(t *testing.T, store submit.Store, key, state, lastError string) submit.Submission {
 	t.Helper()
 	sub, err := store.Mark(t.Context(), key, state, lastError)
 	if err != nil {
@@ -42,7 +42,7 @@ func mark(t *testing.T, store submit.Store, key, state, lastError string) submit
 	return sub
 }
 
-func accept(t *testing.T, store submit.Store, key, jobID string) submit.Submission {
+func acceptSubmission(t *testing.T, store submit.Store, key, jobID string) submit.Submission {
 	t.Helper()
 	sub, err := store.Accept(t.Context(), key, jobID)
 	if err != nil {
@@ -51,15 +51,15 @@ func accept(t *testing.T, store submit.Store, key, jobID string) submit.Submissi
 	return sub
 }
 
-func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
+func runSQL(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// jobRows returns the rows of video_jobs as text, without their times.
-func jobRows(t *testing.T, pool *pgxpool.Pool) []string {
+// submittedRows returns the rows of video_jobs as text, without their times.
+func submittedRows(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `
 SELECT concat_ws(' ', job_id, state, coalesce(idempotency_key, '-'), polls, lost_leases,
@@ -88,13 +88,13 @@ func TestOpenKeepsTheRequestToTheLetter(t *testing.T) {
 	}
 	for name, request := range requests {
 		for _, new := range []bool{true, false} {
-			sub := open(t, store, name, request)
+			sub := openSubmission(t, store, name, request)
 			if string(sub.Request) != request || sub.New != new || sub.State != submit.Sending {
 				t.Errorf("%s, new %v: got %.100s, %v, %s", name, new, sub.Request, sub.New, sub.State)
 			}
 		}
 	}
-	if sub := open(t, store, "blanks", `{"another": 1}`); string(sub.Request) != requests["blanks"] {
+	if sub := openSubmission(t, store, "blanks", `{"another": 1}`); string(sub.Request) != requests["blanks"] {
 		t.Errorf("a second body replaced the first: %s", sub.Request)
 	}
 }
@@ -140,23 +140,23 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"asked again": {
-			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { accept(t, store, "order-42", "job_1") },
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { acceptSubmission(t, store, "order-42", "job_1") },
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"rejected by a twin's post": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
-				mark(t, store, "order-42", submit.Rejected, "http 402")
+				markSubmission(t, store, "order-42", submit.Rejected, "http 402")
 			},
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"another job accepted before": {
-			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { accept(t, store, "order-42", "job_0") },
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { acceptSubmission(t, store, "order-42", "job_0") },
 			submit.Submission{State: submit.Accepted, JobID: "job_0", JobState: "pending"},
 			[]string{"job_0 pending order-42 0 0 t t", job},
 		},
 		"a row that is finished already": {
 			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
-				exec(t, pool, `INSERT INTO video_jobs (job_id, state, polls) VALUES ('job_1', 'completed', 7)`)
+				runSQL(t, pool, `INSERT INTO video_jobs (job_id, state, polls) VALUES ('job_1', 'completed', 7)`)
 			},
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "completed"}, []string{"job_1 completed - 7 0 t t"},
 		},
@@ -165,14 +165,14 @@ func TestAccept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, pool := submissions(t)
-			open(t, store, "order-42", `{"p": 1}`)
+			openSubmission(t, store, "order-42", `{"p": 1}`)
 			tt.before(t, store, pool)
-			got := accept(t, store, "order-42", "job_1")
+			got := acceptSubmission(t, store, "order-42", "job_1")
 			got.Age, tt.want.Request = 0, []byte(`{"p": 1}`)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("submission (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.rows, jobRows(t, pool)); diff != "" {
+			if diff := cmp.Diff(tt.rows, submittedRows(t, pool)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
@@ -182,8 +182,8 @@ func TestAccept(t *testing.T) {
 func TestAcceptDoesNotWaitForAHeldRow(t *testing.T) {
 	t.Parallel()
 	store, pool := submissions(t)
-	open(t, store, "order-42", `{"p": 1}`)
-	exec(t, pool, `INSERT INTO video_jobs (job_id) VALUES ('job_1')`)
+	openSubmission(t, store, "order-42", `{"p": 1}`)
+	runSQL(t, pool, `INSERT INTO video_jobs (job_id) VALUES ('job_1')`)
 	held, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -202,17 +202,17 @@ func TestAcceptDoesNotWaitForAHeldRow(t *testing.T) {
 func TestMark(t *testing.T) {
 	t.Parallel()
 	store, pool := submissions(t)
-	open(t, store, "order-42", `{"p": 1}`)
-	exec(t, pool, `UPDATE video_submissions SET created_at = now() - interval '25 hours'`)
-	if sub := mark(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Rejected || sub.LastError != "http 422" {
+	openSubmission(t, store, "order-42", `{"p": 1}`)
+	runSQL(t, pool, `UPDATE video_submissions SET created_at = now() - interval '25 hours'`)
+	if sub := markSubmission(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Rejected || sub.LastError != "http 422" {
 		t.Errorf("got %+v, want rejected", sub)
 	}
-	if sub := mark(t, store, "order-42", submit.Sending, ""); sub.State != submit.Sending || sub.LastError != "" ||
+	if sub := markSubmission(t, store, "order-42", submit.Sending, ""); sub.State != submit.Sending || sub.LastError != "" ||
 		sub.Age < 25*time.Hour || sub.Age > 26*time.Hour {
 		t.Errorf("got %+v, want sending, 25 hours old", sub)
 	}
-	accept(t, store, "order-42", "job_1")
-	if sub := mark(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Accepted || sub.JobID != "job_1" || sub.LastError != "" {
+	acceptSubmission(t, store, "order-42", "job_1")
+	if sub := markSubmission(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Accepted || sub.JobID != "job_1" || sub.LastError != "" {
 		t.Errorf("got %+v, want the acceptance kept", sub)
 	}
 	if _, err := store.Mark(t.Context(), "another", submit.Rejected, ""); err == nil {
