@@ -1,0 +1,80 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// conditions are IAM conditions: operator, key, value.
+type conditions map[string]map[string]string
+
+func statement(effect awsiam.Effect, sid string, resource *string, when conditions, actions ...string) awsiam.PolicyStatement {
+	props := &awsiam.PolicyStatementProps{
+		Sid: jsii.String(sid), Effect: effect,
+		Actions: jsii.Strings(actions...), Resources: &[]*string{resource},
+	}
+	if len(when) > 0 {
+		props.Conditions = &map[string]any{}
+		for operator, keys := range when {
+			(*props.Conditions)[operator] = keys
+		}
+	}
+	return awsiam.NewPolicyStatement(props)
+}
+
+// allow grants actions on one resource.
+func allow(role awsiam.Role, sid string, resource *string, when conditions, actions ...string) {
+	role.AddToPolicy(statement(awsiam.Effect_ALLOW, sid, resource, when, actions...))
+}
+
+// attaches lets Lambda put the function into its network. EC2 knows no resource
+// for these calls that exists beforehand, so they are allowed on all of them
+// and denied again to the function's own code.
+func (a *app) attaches(role awsiam.Role, name string) {
+	calls := []string{
+		"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
+		"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
+	}
+	all := jsii.String("*")
+	allow(role, "AttachToNetwork", all, nil, calls...)
+	self := a.stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("lambda"), Resource: jsii.String("function"), ResourceName: jsii.String(name),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+	role.AddToPolicy(statement(awsiam.Effect_DENY, "NotFromItsCode", all,
+		conditions{"ArnEquals": {"lambda:SourceFunctionArn": *self}}, calls...))
+}
+
+// readsSecret lets a function read one secret and, where a customer's key
+// encrypts it, use that key through Secrets Manager alone.
+func (a *app) readsSecret(f function, what string, arn *string, key string) {
+	allow(f.role, "Read"+what, arn, nil, "secretsmanager:GetSecretValue")
+	if key != "" {
+		allow(f.role, "Decrypt"+what, jsii.String(key),
+			conditions{"StringEquals": {"kms:ViaService": "secretsmanager." + *a.stack.Region() + "." + *a.stack.UrlSuffix()}}, "kms:Decrypt")
+	}
+}
+
+// logsIn lets a function log in to the database as its role.
+func (a *app) logsIn(f function, l login) {
+	if l.secret != nil {
+		a.readsSecret(f, "Login", l.secret, a.settings.KMSKeyARN)
+		return
+	}
+	user := a.stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("rds-db"), Resource: jsii.String("dbuser"), ResourceName: jsii.String(*a.db.resourceID + "/" + l.role),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+	allow(f.role, "LogIn", user, nil, "rds-db:connect")
+}
+
+// ownKey returns the customer's key for what the stack encrypts itself, or nil
+// where the settings name none.
+func (a *app) ownKey(id string) awskms.IKey {
+	if a.settings.KMSKeyARN == "" {
+		return nil
+	}
+	return awskms.Key_FromKeyArn(a.stack, jsii.String(id), jsii.String(a.settings.KMSKeyARN))
+}
