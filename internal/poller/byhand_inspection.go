@@ -21,15 +21,15 @@ type Inspection struct {
 	OldestDueSeconds float64        `json:"oldest_due_seconds"` // how late the latest of them is
 	Leased           int            `json:"leased"`             // being read right now
 
-	FailingTotal int          `json:"failing_total"` // pending with nothing but errors since failing_since
-	Failing      []FailingJob `json:"failing"`       // longest failing first, at most the limit
-	ReadsToday   int          `json:"reads_today"`   // of the UTC day, all runs together
-	ReadsLeft    *int         `json:"reads_left"`    // null: no limit of one's own
-	Submissions  []Unfinished `json:"submissions"`   // sent and not answered yet, oldest first, at most the limit
-	SubmitTotal  int          `json:"submissions_total"`
-	SubmitStuck  int          `json:"submissions_stuck"` // of these, sent over ten minutes ago
-	Jobs         []JobRow     `json:"jobs,omitempty"`    // the rows of job_ids, by job_id
-	Unknown      []string     `json:"unknown,omitempty"` // job_ids that are not in the table
+	FailingTotal     int          `json:"failing_total"` // pending with nothing but errors since failing_since
+	Failing          []FailingJob `json:"failing"`       // longest failing first, at most the limit
+	ReadsToday       int          `json:"reads_today"`   // of the UTC day, all runs together
+	ReadsLeft        *int         `json:"reads_left"`    // null: no limit of one's own
+	Submissions      []Unfinished `json:"submissions"`   // sent and not answered yet, oldest first, at most the limit
+	SubmissionsTotal int          `json:"submissions_total"`
+	SubmissionsStuck int          `json:"submissions_stuck"` // of these, sent over ten minutes ago
+	Jobs             []JobRow     `json:"jobs,omitempty"`    // the rows of job_ids, by job_id
+	Unknown          []string     `json:"unknown,omitempty"` // job_ids that are not in the table
 }
 
 // FailingJob is one pending row in back-off.
@@ -39,7 +39,7 @@ type FailingJob struct {
 	ConsecutiveErrors int        `json:"consecutive_errors"`
 	LastError         string     `json:"last_error"`
 	LastPolledAt      *time.Time `json:"last_polled_at"`
-	NextPollAt        time.Time  `json:"next_poll_at"`
+	NextPollAt        *time.Time `json:"next_poll_at"` // null: never
 }
 
 // JobRow is one row of the table, without final_status.
@@ -48,7 +48,7 @@ type JobRow struct {
 	State             string     `json:"state"`
 	SumeStatus        *string    `json:"sume_status"`
 	CreatedAt         *time.Time `json:"created_at"`
-	NextPollAt        time.Time  `json:"next_poll_at"`
+	NextPollAt        *time.Time `json:"next_poll_at"` // null: never
 	LeasedUntil       *time.Time `json:"leased_until"` // null: under no lease
 	LastPolledAt      *time.Time `json:"last_polled_at"`
 	FinishedAt        *time.Time `json:"finished_at"`

@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/poller"
+)
+
+// ByHand is the table as an operator's payload uses it; it implements
+// poller.ByHand. Each method is one transaction, takes its row locks in the
+// order of job_id, as settling does, and keeps no state of a session.
+type ByHand struct {
+	pool *pgxpool.Pool
+}
+
+var _ poller.ByHand = (*ByHand)(nil)
+
+// NewByHand returns the by-hand work on the pool's database.
+func NewByHand(pool *pgxpool.Pool) *ByHand { return &ByHand{pool: pool} }
+
+// A row that another program holds is waited for this long, and the whole
+// transaction is tried this often; then it is refused with nothing changed.
+// A row is never passed over, since the answer would claim more than was done.
+const (
+	handLockTimeout = 3 * time.Second
+	handAttempts    = 3
+	handTimeout     = 30 * time.Second // of one statement
+)
+
+// handTimeouts are the transaction's own: a role's defaults are made for the
+// loop's short statements.
+const handTimeouts = `
+SELECT set_config('lock_timeout', $1::text, true),
+       set_config('statement_timeout', $2::text, true)`
+
+// change runs work in one transaction, and again where a lock was in the way.
+func (h *ByHand) change(ctx context.Context, work func(pgx.Tx) error) error {
+	var err error
+	for range handAttempts {
+		err = h.inTx(ctx, pgx.TxOptions{}, work)
+		if !lockInTheWay(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	if lockInTheWay(err) {
+		return fmt.Errorf("another program holds rows of this payload; nothing was changed, ask again: %w", err)
+	}
+	return err
+}
+
+func (h *ByHand) inTx(ctx context.Context, options pgx.TxOptions, work func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, h.pool, options, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, handTimeouts, milliseconds(handLockTimeout), milliseconds(handTimeout))
+		if err != nil {
+			return fmt.Errorf("set timeouts: %w", err)
+		}
+		return work(tx)
+	})
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+
+// lockInTheWay tells a lock timeout, a deadlock with a program that locks in
+// another order, and a conflict between transactions.
+func lockInTheWay(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Code {
+	case "55P03", "40P01", "40001":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,177 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+)
+
+// everyKind seeds one row of each kind that a backfill tells apart.
+const everyKind = `
+INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, leased_until, lease_id, lost_leases, polls, consecutive_errors,
+                        failing_since, last_error, finished_at, sume_status, final_status) VALUES
+ ('done',     'completed', now() - interval '1 day',   now() - interval '5 days', '-infinity', gen_random_uuid(), 0, 7, 0, NULL, 'old', now() - interval '1 day', 'completed', '{"a": 1}'),
+ ('failed_1', 'failed',    now() - interval '1 day',   now() - interval '4 days', '-infinity', gen_random_uuid(), 3, 8, 0, NULL, 'old', now() - interval '1 day', 'failed', '{"a": 2}'),
+ ('failed_2', 'failed',    now() - interval '1 day',   now() - interval '2 days', '-infinity', gen_random_uuid(), 0, 9, 4, now(), 'x', now() - interval '1 day', 'failed', '{"a": 3}'),
+ ('adopted',  'failed',    now() - interval '1 day',   NULL,                      '-infinity', gen_random_uuid(), 0, 1, 0, NULL, NULL, NULL, NULL, NULL),
+ ('backoff',  'pending',   now() + interval '1 hour',  now() - interval '3 days', '-infinity', gen_random_uuid(), 0, 2, 5, now(), 'http_5xx 503', NULL, NULL, NULL),
+ ('later',    'pending',   now() + interval '1 hour',  now() - interval '1 day',  '-infinity', gen_random_uuid(), 0, 2, 0, NULL, NULL, NULL, NULL, NULL),
+ ('due',      'pending',   now() - interval '1 hour',  now() - interval '1 day',  '-infinity', gen_random_uuid(), 0, 0, 0, NULL, NULL, NULL, NULL, NULL),
+ ('leased',   'pending',   now() - interval '1 minute', now() - interval '1 day', now() + interval '30 s', gen_random_uuid(), 1, 0, 1, now(), 'timeout', NULL, NULL, NULL)`
+
+func at(h *hand, offset string) *time.Time {
+	v := value[time.Time](h, `SELECT now() + $1::text::interval`, offset)
+	return &v
+}
+
+func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		payload func(h *hand) poller.Backfill
+		want    poller.Backfilled
+		moved   []string // ids whose row changed or came
+	}{
+		"ids: new, finished, later and due ones": {
+			func(*hand) poller.Backfill {
+				return poller.Backfill{JobIDs: []string{"new", "done", "later", "due", "leased"}}
+			},
+			poller.Backfilled{Registered: 1, Reopened: 2}, []string{"done", "later", "new"},
+		},
+		"states, rows without created_at too": {
+			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"failed", "stopped"}} },
+			poller.Backfilled{Reopened: 3}, []string{"adopted", "failed_1", "failed_2"},
+		},
+		"states in a window, its start within": {
+			func(h *hand) poller.Backfill {
+				after := value[time.Time](h, `SELECT created_at FROM video_jobs WHERE job_id = 'failed_1'`)
+				before := value[time.Time](h, `SELECT created_at FROM video_jobs WHERE job_id = 'failed_2'`)
+				return poller.Backfill{States: []string{"failed", "completed"}, CreatedAfter: &after, CreatedBefore: &before}
+			},
+			poller.Backfilled{Reopened: 1}, []string{"failed_1"},
+		},
+		"a window does not narrow ids": {
+			func(h *hand) poller.Backfill {
+				return poller.Backfill{JobIDs: []string{"adopted"}, States: []string{"failed"}, CreatedAfter: at(h, "-3 days")}
+			},
+			poller.Backfilled{Reopened: 2}, []string{"adopted", "failed_2"},
+		},
+		"overdue": {
+			func(*hand) poller.Backfill { return poller.Backfill{Overdue: true} },
+			poller.Backfilled{Reopened: 1}, []string{"backoff"},
+		},
+		"overdue outside its window": {
+			func(h *hand) poller.Backfill { return poller.Backfill{Overdue: true, CreatedAfter: at(h, "-2 days")} },
+			poller.Backfilled{}, nil,
+		},
+		"a limit takes the oldest first": {
+			func(*hand) poller.Backfill {
+				return poller.Backfill{States: []string{"failed", "completed"}, Overdue: true, Limit: 3}
+			},
+			poller.Backfilled{Reopened: 3}, []string{"adopted", "done", "failed_1"},
+		},
+		"a limit over ids": {
+			func(*hand) poller.Backfill {
+				return poller.Backfill{JobIDs: []string{"new_2", "new_1", "failed_2"}, Limit: 2}
+			},
+			poller.Backfilled{Registered: 1, Reopened: 1}, []string{"failed_2", "new_1"},
+		},
+		"a state that no row has": {
+			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"expired"}} },
+			poller.Backfilled{}, nil,
+		},
+		"everything at once": {
+			func(*hand) poller.Backfill {
+				return poller.Backfill{JobIDs: []string{"new", "failed_1", "backoff"}, States: []string{"failed"}, Overdue: true}
+			},
+			poller.Backfilled{Registered: 1, Reopened: 4}, []string{"adopted", "backoff", "failed_1", "failed_2", "new"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHand(t)
+			h.exec(everyKind)
+			payload := c.payload(h)
+			h.exec(`CREATE TABLE before AS SELECT v.job_id, v::text AS line FROM video_jobs v`)
+			sum := h.checksum()
+
+			dry := payload
+			dry.DryRun = true
+			if got := h.backfill(dry, time.Second); got != c.want {
+				t.Errorf("dry run counts %+v, want %+v", got, c.want)
+			}
+			if h.checksum() != sum {
+				t.Error("a dry run changed rows")
+			}
+			if got := h.backfill(payload, time.Second); got != c.want {
+				t.Errorf("backfill did %+v, want %+v", got, c.want)
+			}
+			changed := h.lines(`SELECT v.job_id FROM video_jobs v LEFT JOIN before b ON b.job_id = v.job_id
+				WHERE b.line IS DISTINCT FROM v::text ORDER BY v.job_id`)
+			if diff := cmp.Diff(c.moved, changed, cmpEmpty); diff != "" {
+				t.Errorf("changed rows (-want +got):\n%s", diff)
+			}
+			if n := value[int](h, `SELECT count(*) FROM video_jobs WHERE job_id = ANY ($1) AND state = 'pending' AND next_poll_at <= now()`, changed); n != len(changed) {
+				t.Errorf("%d of %d changed rows are pending and due", n, len(changed))
+			}
+		})
+	}
+}
+
+var cmpEmpty = cmp.Transformer("empty", func(s []string) string { return fmt.Sprint(s) })
+
+func TestBackfillKeepsARowsHistoryAndLease(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.exec(everyKind)
+	kept := `SELECT concat_ws('|', job_id, created_at, polls, last_error, sume_status, final_status, leased_until) FROM video_jobs ORDER BY job_id`
+	before := h.lines(kept)
+	lease := value[string](h, `SELECT lease_id::text FROM video_jobs WHERE job_id = 'leased'`)
+	h.backfill(poller.Backfill{JobIDs: []string{"leased"}, States: []string{"failed", "completed"}, Overdue: true}, time.Second)
+
+	if diff := cmp.Diff(before, h.lines(kept)); diff != "" {
+		t.Errorf("history (-before +after):\n%s", diff)
+	}
+	if got := value[string](h, `SELECT lease_id::text FROM video_jobs WHERE job_id = 'leased'`); got != lease {
+		t.Errorf("lease %s, want %s as before", got, lease)
+	}
+	if n := value[int](h, `SELECT count(*) FROM video_jobs WHERE job_id IN ('done', 'failed_1', 'failed_2', 'adopted')
+		AND finished_at IS NULL AND failing_since IS NULL AND consecutive_errors = 0 AND lost_leases = 0
+		AND lease_id = '00000000-0000-0000-0000-000000000000'`); n != 4 {
+		t.Errorf("%d of 4 reopened rows start afresh", n)
+	}
+	if n := value[int](h, `SELECT count(*) FROM video_jobs WHERE job_id = 'backoff' AND consecutive_errors = 5 AND failing_since IS NOT NULL`); n != 1 {
+		t.Error("an overdue row lost its count of errors")
+	}
+}
+
+func TestBackfillSpreadsWhatLiesBeyondTheFirstHundred(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	ids := names("job_", 150)
+	payload := poller.Backfill{JobIDs: ids}
+	h.backfill(payload, 2*time.Second)
+
+	base := value[time.Time](h, `SELECT next_poll_at FROM video_jobs WHERE job_id = $1`, ids[0])
+	for i, id := range ids {
+		want := base.Add(time.Duration(max(i-99, 0)) * 2 * time.Second)
+		if got := value[time.Time](h, `SELECT next_poll_at FROM video_jobs WHERE job_id = $1`, id); !got.Equal(want) {
+			t.Fatalf("row %d is due at %v, want %v", i+1, got, want)
+		}
+	}
+	sum := h.checksum()
+	if got := h.backfill(payload, 2*time.Second); got != (poller.Backfilled{}) || h.checksum() != sum {
+		t.Errorf("asked again it did %+v", got)
+	}
+	h.backfill(payload, time.Hour)
+	if h.checksum() != sum {
+		t.Error("asked again at a slower rate it moved rows")
+	}
+	if got := h.backfill(payload, time.Second); got.Reopened != 50 {
+		t.Errorf("asked again at a faster rate it moved %d rows, want 50", got.Reopened)
+	}
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sumepoller/internal/poller"
+)
+
+// Bounds that keep an inspect short on a table of any size.
+const (
+	maxPendingSeen = 1_000_000
+	maxRowsCounted = 500_000
+	maxStates      = 100
+	stuckAfter     = 10 * time.Minute
+)
+
+// overview counts what is followed, over the due index.
+const overview = `
+SELECT statement_timestamp(),
+       count(*),
+       count(*) FILTER (WHERE p.next_poll_at <= statement_timestamp() AND p.leased_until <= statement_timestamp()),
+       coalesce(extract(epoch FROM max(statement_timestamp() - p.next_poll_at)
+                FILTER (WHERE p.next_poll_at <= statement_timestamp() AND p.leased_until <= statement_timestamp()
+                          AND isfinite(p.next_poll_at))), 0)::float8,
+       count(*) FILTER (WHERE p.leased_until > statement_timestamp()),
+       count(*) FILTER (WHERE p.failing_since IS NOT NULL)
+  FROM (SELECT v.next_poll_at, v.leased_until, v.failing_since
+          FROM video_jobs v
+         WHERE v.state = 'pending'
+         LIMIT $1::bigint) p`
+
+// countStates counts the first rows of the table by state. No index knows the
+// finished rows' states, so that the whole of a large table would be read.
+const countStates = `
+SELECT p.state, count(*)
+  FROM (SELECT coalesce(v.state, '') AS state FROM video_jobs v LIMIT $1::bigint) p
+ GROUP BY p.state
+ ORDER BY count(*) DESC, p.state
+ LIMIT $2::bigint`
+
+// readsToday is what all runs together took from the UTC day's allowance.
+const readsToday = `
+SELECT coalesce((SELECT b.reads FROM read_budget b
+                  WHERE b.day = (statement_timestamp() AT TIME ZONE 'UTC')::date), 0)`
+
+// Inspect looks, in one snapshot that writes nothing.
+func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (poller.Inspection, error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = poller.DefaultInspectLimit
+	}
+	limit = min(limit, poller.MaxInspectRows)
+	seen := poller.Inspection{Mode: poller.ModeInspect}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := h.inTx(ctx, options, func(tx pgx.Tx) error {
+		if err := look(ctx, tx, &seen); err != nil {
+			return err
+		}
+		if err := lookAtTrouble(ctx, tx, &seen, limit); err != nil {
+			return err
+		}
+		if len(q.JobIDs) == 0 {
+			return nil
+		}
+		return lookAtJobs(ctx, tx, &seen, q.JobIDs)
+	})
+	if err != nil {
+		return poller.Inspection{}, fmt.Errorf("inspect: %w", err)
+	}
+	if perDay > 0 {
+		left := max(perDay-seen.ReadsToday, 0)
+		seen.ReadsLeft = &left
+	}
+	return seen, nil
+}
+
+// look fills in the figures.
+func look(ctx context.Context, tx pgx.Tx, seen *poller.Inspection) error {
+	var pending int
+	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen)).
+		Scan(&seen.At, &pending, &seen.Due, &seen.OldestDueSeconds, &seen.Leased, &seen.FailingTotal)
+	if err != nil {
+		return fmt.Errorf("count pending jobs: %w", err)
+	}
+	seen.At = seen.At.UTC()
+	rows, err := tx.Query(ctx, countStates, int64(maxRowsCounted+1), int64(maxStates))
+	if err != nil {
+		return fmt.Errorf("count states: %w", err)
+	}
+	seen.States = map[string]int{}
+	var state string
+	var count, all int
+	_, err = pgx.ForEachRow(rows, []any{&state, &count}, func() error {
+		seen.States[state] = count
+		all += count
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("count states: %w", err)
+	}
+	seen.StatesExact = all <= maxRowsCounted && len(seen.States) < maxStates
+	if pending > 0 {
+		seen.States[poller.StatePending] = max(pending, seen.States[poller.StatePending])
+	}
+	if err := tx.QueryRow(ctx, readsToday).Scan(&seen.ReadsToday); err != nil {
+		return fmt.Errorf("read the day's count: %w", err)
+	}
+	return nil
+}
+
+// address matches a URL. last_error holds none by rule; an answer of an
+// inspect gets about, so the rule is kept here too.
+var address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S*`)
+
+// tell fits an error kept in the table to be shown.
+func tell(kept string) string {
+	const longest = 500
+	kept = address.ReplaceAllString(kept, "[url]")
+	if runes := []rune(kept); len(runes) > longest {
+		kept = string(runes[:longest]) + "..."
+	}
+	return kept
+}
+
+func tellPointer(kept *string) *string {
+	if kept == nil {
+		return nil
+	}
+	told := tell(*kept)
+	return &told
+}
+
+// utc moves times to UTC, whatever the zone of this program.
+func utc(times ...*time.Time) {
+	for _, t := range times {
+		if t != nil {
+			*t = t.UTC()
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// hand is a database of its own and the by-hand work on it.
+type hand struct {
+	*postgres.ByHand
+	t    *testing.T
+	url  string
+	pool *pgxpool.Pool
+}
+
+func newHand(t *testing.T) *hand {
+	t.Helper()
+	url := pgtest.URL(t)
+	pool := pgtest.Pool(t, url)
+	return &hand{ByHand: postgres.NewByHand(pool), t: t, url: url, pool: pool}
+}
+
+func (h *hand) exec(sql string, args ...any) {
+	h.t.Helper()
+	if _, err := h.pool.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func value[T any](h *hand, sql string, args ...any) T {
+	h.t.Helper()
+	var v T
+	if err := h.pool.QueryRow(h.t.Context(), sql, args...).Scan(&v); err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// lines returns what a query finds, each row as one text.
+func (h *hand) lines(sql string, args ...any) []string {
+	h.t.Helper()
+	rows, err := h.pool.Query(h.t.Context(), sql, args...)
+	if err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+	return got
+}
+
+// checksum covers every table of the product, every column.
+func (h *hand) checksum() string {
+	h.t.Helper()
+	return value[string](h, `
+SELECT md5(coalesce((SELECT string_agg(v::text, '|' ORDER BY v.job_id) FROM video_jobs v), '')
+        || coalesce((SELECT string_agg(s::text, '|' ORDER BY s.idempotency_key) FROM video_submissions s), '')
+        || coalesce((SELECT string_agg(b::text, '|' ORDER BY b.day) FROM read_budget b), ''))`)
+}
+
+func (h *hand) backfill(b poller.Backfill, pace time.Duration) poller.Backfilled {
+	h.t.Helper()
+	done, err := h.Backfill(h.t.Context(), b, pace)
+	if err != nil {
+		h.t.Fatalf("Backfill: %v", err)
+	}
+	return done
+}
+
+func (h *hand) stop(ids ...string) poller.Stopped {
+	h.t.Helper()
+	s, err := h.Stop(h.t.Context(), poller.Stop{JobIDs: ids})
+	if err != nil {
+		h.t.Fatalf("Stop: %v", err)
+	}
+	return s
+}
+
+// names returns n ids that sort as they count.
+func names(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s%06d", prefix, i+1)
+	}
+	return ids
+}
+
+// hold locks rows as another program does, until the test lets go.
+func (h *hand) hold(ids ...string) (release func()) {
+	h.t.Helper()
+	tx, err := h.pool.Begin(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := tx.Exec(h.t.Context(), `SELECT 1 FROM video_jobs WHERE job_id = ANY ($1) FOR UPDATE`, ids); err != nil {
+		h.t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback(context.WithoutCancel(h.t.Context())) }
+}
+
+// waiting returns once so many sessions of the database wait for a lock.
+func (h *hand) waiting(sessions int) {
+	h.t.Helper()
+	for {
+		n := value[int](h, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		if n >= sessions {
+			return
+		}
+		if err := h.t.Context().Err(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
+	t.Parallel()
+	backfill := poller.Backfill{JobIDs: []string{"job_1", "job_2", "job_3"}}
+	seed := `INSERT INTO video_jobs (job_id, state) VALUES ('job_1', 'failed'), ('job_2', 'failed')`
+
+	t.Run("longer than it waits", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.exec(seed)
+		before := h.checksum()
+		release := h.hold("job_2")
+		_, err := h.Backfill(t.Context(), backfill, time.Second)
+		release()
+		if err == nil || !strings.Contains(err.Error(), "nothing was changed, ask again") {
+			t.Errorf("error %v, want one that says nothing was changed", err)
+		}
+		if h.checksum() != before {
+			t.Error("a refused backfill changed rows")
+		}
+		if got, want := h.backfill(backfill, time.Second), (poller.Backfilled{Registered: 1, Reopened: 2}); got != want {
+			t.Errorf("asked again: %+v, want %+v", got, want)
+		}
+	})
+	t.Run("for a moment", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.exec(seed)
+		release := h.hold("job_1")
+		done := make(chan poller.Backfilled, 1)
+		go func() { done <- h.backfill(backfill, time.Second) }()
+		h.waiting(1)
+		release()
+		if got, want := <-done, (poller.Backfilled{Registered: 1, Reopened: 2}); got != want {
+			t.Errorf("did %+v, want %+v", got, want)
+		}
+	})
+	t.Run("one that is due already", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.exec(`INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('job_1', now() - interval '1 minute'), ('job_2', now() + interval '1 hour')`)
+		defer h.hold("job_1")()
+		if got, want := h.backfill(backfill, time.Second), (poller.Backfilled{Registered: 1, Reopened: 1}); got != want {
+			t.Errorf("did %+v, want %+v", got, want)
+		}
+	})
+}
