@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/poller"
@@ -55,14 +53,37 @@ func (h *ByHand) change(ctx context.Context, work func(pgx.Tx) error) error {
 	return err
 }
 
+// inTx runs work in one transaction. Only its beginning is tried again when a
+// connection fails: after that the counts of a second attempt would be wrong.
 func (h *ByHand) inTx(ctx context.Context, options pgx.TxOptions, work func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, h.pool, options, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, handTimeouts, milliseconds(handLockTimeout), milliseconds(handTimeout))
-		if err != nil {
-			return fmt.Errorf("set timeouts: %w", err)
-		}
-		return work(tx)
+	var tx pgx.Tx
+	err := retry(ctx, func() (err error) {
+		tx, err = h.begin(ctx, options)
+		return err
 	})
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing, once it is committed
+	if err := work(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("commit, which may have succeeded; ask again: %w", err)
+	}
+	return nil
+}
+
+func (h *ByHand) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := h.pool.BeginTx(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, handTimeouts, milliseconds(handLockTimeout), milliseconds(handTimeout)); err != nil {
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return tx, nil
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
@@ -70,11 +91,7 @@ func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Millise
 // lockInTheWay tells a lock timeout, a deadlock with a program that locks in
 // another order, and a conflict between transactions.
 func lockInTheWay(err error) bool {
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) {
-		return false
-	}
-	switch refused.Code {
+	switch sqlState(err) {
 	case "55P03", "40P01", "40001":
 		return true
 	}

@@ -1,0 +1,138 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+)
+
+func (h *hand) inspect(q poller.Inspect, perDay int) poller.Inspection {
+	h.t.Helper()
+	seen, err := h.Inspect(h.t.Context(), q, perDay)
+	if err != nil {
+		h.t.Fatalf("Inspect: %v", err)
+	}
+	return seen
+}
+
+func TestInspectTellsWhatIsInTheTable(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.exec(everyKind)
+	h.exec(`INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'UTC')::date, 70), ((now() AT TIME ZONE 'UTC')::date - 1, 9000)`)
+	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, last_error, created_at) VALUES
+		('order-1', '{}', 'sending', 'http_5xx 503', now() - interval '11 minutes'), ('order-2', '{}', 'sending', NULL, now()),
+		('order-3', '{}', 'accepted', NULL, now()), ('order-4', '{}', 'rejected', '402', now())`)
+	before := h.checksum()
+	got := h.inspect(poller.Inspect{}, 100)
+
+	if diff := cmp.Diff(map[string]int{"pending": 4, "failed": 3, "completed": 1}, got.States); diff != "" || !got.StatesExact {
+		t.Errorf("states, exact %v (-want +got):\n%s", got.StatesExact, diff)
+	}
+	figures := fmt.Sprint(got.Mode, got.Due, got.Leased, got.FailingTotal, got.ReadsToday, *got.ReadsLeft, got.SubmissionsTotal, got.SubmissionsStuck)
+	if want := fmt.Sprint("inspect", 1, 1, 2, 70, 30, 2, 1); figures != want {
+		t.Errorf("mode, due, leased, failing, reads today and left, submissions, stuck = %s, want %s", figures, want)
+	}
+	if got.OldestDueSeconds < 3600 || got.OldestDueSeconds > 3700 {
+		t.Errorf("oldest due for %v s, want an hour", got.OldestDueSeconds)
+	}
+	if len(got.Failing) != 2 || got.Failing[0].JobID != "backoff" || got.Failing[0].LastError != "http_5xx 503" || got.Failing[0].ConsecutiveErrors != 5 {
+		t.Errorf("failing jobs %+v, want backoff and leased", got.Failing)
+	}
+	if len(got.Submissions) != 2 || got.Submissions[0].IdempotencyKey != "order-1" || got.Submissions[0].AgeSeconds < 660 {
+		t.Errorf("submissions %+v, want order-1 and order-2", got.Submissions)
+	}
+	if got.Jobs != nil || got.Unknown != nil {
+		t.Errorf("shows rows nobody asked for: %v, %v", got.Jobs, got.Unknown)
+	}
+	if h.checksum() != before {
+		t.Error("an inspect changed rows")
+	}
+}
+
+func TestInspectShowsRowsByID(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.exec(everyKind)
+	h.exec(`UPDATE video_jobs SET next_poll_at = 'infinity' WHERE job_id = 'later'`)
+	got := h.inspect(poller.Inspect{JobIDs: []string{"nobody's", "leased", "adopted", "later"}, Limit: 1}, 0)
+	if got.ReadsLeft != nil {
+		t.Errorf("reads left %d where there is no limit", *got.ReadsLeft)
+	}
+	if len(got.Failing) != 1 || got.FailingTotal != 2 {
+		t.Errorf("%d of %d failing jobs, want 1 of 2", len(got.Failing), got.FailingTotal)
+	}
+	if diff := cmp.Diff([]string{"nobody's"}, got.Unknown); diff != "" {
+		t.Errorf("unknown ids (-want +got):\n%s", diff)
+	}
+	if len(got.Jobs) != 3 {
+		t.Fatalf("%d rows, want 3", len(got.Jobs))
+	}
+	adopted, later, leased := got.Jobs[0], got.Jobs[1], got.Jobs[2]
+	if adopted.JobID != "adopted" || adopted.State != "failed" || adopted.CreatedAt != nil || adopted.LeasedUntil != nil {
+		t.Errorf("adopted row %+v", adopted)
+	}
+	if leased.JobID != "leased" || leased.LeasedUntil == nil || leased.LostLeases != 1 || *leased.LastError != "timeout" {
+		t.Errorf("leased row %+v", leased)
+	}
+	if later.NextPollAt != nil || later.Polls != 2 {
+		t.Errorf("row that is never due %+v", later)
+	}
+}
+
+func TestInspectOfAnEmptyTableHoldsEmptyLists(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	b, err := json.Marshal(h.inspect(poller.Inspect{}, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"states":{}`, `"failing":[]`, `"submissions":[]`, `"reads_left":null`, `"oldest_due_seconds":0,`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("answer %s, want %s in it", b, want)
+		}
+	}
+}
+
+func TestInspectOfManyRowsIsQuickAndTellsNoSecret(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.exec(`INSERT INTO video_jobs (job_id, next_poll_at, failing_since, last_error, final_status, idempotency_key, api_key_ref)
+		SELECT 'job_' || i, now() - i * interval '1 ms', now() - i * interval '1 s', 'http_5xx 503 at https://signed.example/v?sig=' || i,
+		       jsonb_build_object('url', 'https://signed.example/final?sig=' || i), 'secret-order-' || i, 'secret-key' FROM generate_series(1, 100000) i`)
+	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, last_error)
+		VALUES ('order-1', '{"prompt": "secret-prompt"}', 'sending', 'see HTTPS://signed.example/x')`)
+	ids := make([]string, poller.MaxInspectRows)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("job_%d", i+1)
+	}
+	start := time.Now()
+	got := h.inspect(poller.Inspect{JobIDs: ids, Limit: 1_000_000}, 10_000)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %v, want at most 2 s", took)
+	}
+	if got.Due != 100_000 || got.States["pending"] != 100_000 || got.FailingTotal != 100_000 {
+		t.Errorf("due %d, pending %d, failing %d, want 100000 each", got.Due, got.States["pending"], got.FailingTotal)
+	}
+	if len(got.Failing) != poller.MaxInspectRows || got.Failing[0].JobID != "job_100000" {
+		t.Errorf("%d failing jobs from %s on, want %d from job_100000 on", len(got.Failing), got.Failing[0].JobID, poller.MaxInspectRows)
+	}
+	b, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > 6_000_000 {
+		t.Errorf("an answer of %d bytes, Lambda takes 6 MB", len(b))
+	}
+	for _, never := range []string{"signed.example", "://", "secret-", "final_status", "api_key_ref"} {
+		if strings.Contains(string(b), never) {
+			t.Errorf("the answer holds %q", never)
+		}
+	}
+}
