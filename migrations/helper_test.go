@@ -57,9 +57,9 @@ func up(t *testing.T, pool *pgxpool.Pool) (migrations.Result, error) {
 // upAs migrates pool's database with another login of the server's.
 func upAs(t *testing.T, pool *pgxpool.Pool, role string) (migrations.Result, error) {
 	t.Helper()
-	config := pool.Config().ConnConfig.Copy()
+	config := pool.Config()
 	if role != "" {
-		config.User = role
+		config.ConnConfig.User = role
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), allowed)
 	defer cancel()

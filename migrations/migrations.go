@@ -20,7 +20,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 )
 
@@ -43,11 +43,12 @@ type Result struct {
 }
 
 // Up brings the schema of the database that config names to Latest, in the
-// first schema of the search_path. A newer schema is left as it is. It retries
-// until ctx ends, so give ctx a deadline of minutes. It may run at the same
-// time as other migrators and as programs that use the table. Its error is one
-// line and holds no password.
-func Up(ctx context.Context, config *pgx.ConnConfig) (Result, error) {
+// first schema of the search_path. Of config it uses ConnConfig and
+// BeforeConnect, and opens connections of its own. A newer schema is left as it
+// is. It retries until ctx ends, so give ctx a deadline of minutes. It may run
+// at the same time as other migrators and as programs that use the table. Its
+// error is one line and holds no password.
+func Up(ctx context.Context, config *pgxpool.Config) (Result, error) {
 	db := open(config)
 	defer func() { _ = db.Close() }()
 	unlock, err := lock(ctx, db)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -20,7 +21,7 @@ const (
 	lockTimeout = 2500 * time.Millisecond
 	// lockPause is left to the others between two such waits, at least; at
 	// most twice as long, at random, so as not to fall in step with them.
-	lockPause = 500 * time.Millisecond
+	lockPause = 300 * time.Millisecond
 	// turnPause is between two looks whether another migrator is done.
 	turnPause = 100 * time.Millisecond
 	// migratorKey is the advisory lock of whoever migrates: "video" in ASCII.
@@ -35,14 +36,18 @@ const (
 
 // open returns the connections of one migration. A server that loses sight of
 // them for a minute ends them, and their advisory lock with them.
-func open(config *pgx.ConnConfig) *sql.DB {
+func open(config *pgxpool.Config) *sql.DB {
 	session := fmt.Sprintf(`SET lock_timeout = %d; SET idle_in_transaction_session_timeout = '1min';
 SET statement_timeout = 0; SET client_min_messages = error;
 SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3`, lockTimeout.Milliseconds())
-	return stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+	options := []stdlib.OptionOpenDB{stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.PgConn().Exec(ctx, session).ReadAll()
 		return err
-	}))
+	})}
+	if config.BeforeConnect != nil {
+		options = append(options, stdlib.OptionBeforeConnect(config.BeforeConnect))
+	}
+	return stdlib.OpenDB(*config.ConnConfig, options...)
 }
 
 // lock waits until no other migrator is at work. It asks again and again in
@@ -105,24 +110,25 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// plain reduces err to one line: the server's message where the server spoke.
+// plain reduces err to one line: the server's message where the server spoke,
+// which is all of it where the message is one of this package's.
 func plain(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
-		return err
+		return &oneLine{line: strings.Join(strings.Fields(err.Error()), " "), cause: err}
 	}
 	line := strings.ReplaceAll(pgErr.Message, "\n", " ")
 	if pgErr.Code != "P0001" {
 		line += " (SQLSTATE " + pgErr.Code + ")"
 	}
-	return &serverError{line: line, cause: err}
+	return &oneLine{line: line, cause: err}
 }
 
-// serverError reads as the server's message alone and unwraps to the rest.
-type serverError struct {
+// oneLine reads as one line and unwraps to the rest.
+type oneLine struct {
 	line  string
 	cause error
 }
 
-func (e *serverError) Error() string { return e.line }
-func (e *serverError) Unwrap() error { return e.cause }
+func (e *oneLine) Error() string { return e.line }
+func (e *oneLine) Unwrap() error { return e.cause }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/migrations"
 )
@@ -71,8 +72,8 @@ func build(ctx context.Context, server *pgx.Conn, template string) error {
 	if _, err := server.Exec(ctx, `CREATE DATABASE `+draft+` TEMPLATE template0`); err != nil {
 		return err
 	}
-	config := server.Config()
-	config.Database = draft
+	config := &pgxpool.Config{ConnConfig: server.Config()}
+	config.ConnConfig.Database = draft
 	if _, err := migrations.Up(ctx, config); err != nil {
 		return err
 	}
