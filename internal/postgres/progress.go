@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"sumepoller/internal/poller"
+)
+
+// How often a claim looks at every due row, also at those below the bound.
+const (
+	sweepEvery = 5 * time.Second
+	sweepShare = 40 // the pause between sweeps, in durations of one sweep
+)
+
+// progress is where a store's claims stand in the due index.
+//
+// A reschedule leaves a dead entry behind at the row's old due time, and claims
+// begin at the oldest. The bound lets them begin at the greatest due time
+// claimed so far in place of walking the dead entries again. A row can come to
+// lie below it (inserted in the past, reopened, released, its lease run out):
+// from time to time a claim sweeps from the very beginning, and so does each
+// one after a claim that came up short.
+type progress struct {
+	mu        sync.Mutex
+	bound     pgtype.Timestamptz // claims start here; not Valid: at the beginning
+	sweepAt   time.Time          // when the next claim sweeps
+	sweeps    int                // sweeps finished
+	asked     [64]poller.LeaseID // leases asked for lately, in a ring
+	next      int                // where the next one goes
+	longest   time.Duration      // longest lease asked for
+	uncounted bool               // the claims take nothing from the day's allowance
+}
+
+// walk is one claim's way through the due index.
+type walk struct {
+	from   pgtype.Timestamptz // not Valid: from the beginning, a sweep
+	start  time.Time
+	sweeps int
+}
+
+// ask takes note of a request and tells whether its lease was asked for before.
+func (p *progress) ask(r poller.ClaimRequest) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.longest, p.uncounted = max(p.longest, r.For), r.Ceiling < 0
+	for _, id := range p.asked {
+		if id == r.Lease {
+			return true
+		}
+	}
+	p.asked[p.next] = r.Lease
+	p.next = (p.next + 1) % len(p.asked)
+	return false
+}
+
+// begin says where a claim starts.
+func (p *progress) begin(now time.Time) walk {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := walk{from: p.bound, start: now, sweeps: p.sweeps}
+	if !p.bound.Valid || !now.Before(p.sweepAt) {
+		w.from = pgtype.Timestamptz{}
+		p.sweepAt = now.Add(sweepEvery) // claims at the same time need not sweep too
+	}
+	return w
+}
+
+// end moves the bound after a claim. last is the greatest due time it got, full
+// tells that it got all it might have.
+func (p *progress) end(w walk, now time.Time, last pgtype.Timestamptz, full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	swept := !w.from.Valid
+	if swept {
+		p.sweeps++
+		p.sweepAt = now.Add(max(sweepEvery, sweepShare*now.Sub(w.start)))
+	}
+	switch {
+	case !full || !last.Valid:
+		p.bound = pgtype.Timestamptz{}
+	case swept:
+		p.bound = last // back, where rows had come to lie below it
+	case w.sweeps == p.sweeps && p.bound.Valid && later(last, p.bound):
+		p.bound = last
+	}
+}
+
+// forget makes the next claim a sweep.
+func (p *progress) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bound = pgtype.Timestamptz{}
+}
+
+// lease returns the longest lease asked for, and whether reads are counted.
+func (p *progress) lease() (longest time.Duration, counted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.longest, !p.uncounted
+}
+
+// later tells whether a is after b; both may be infinite.
+func later(a, b pgtype.Timestamptz) bool {
+	if a.InfinityModifier != b.InfinityModifier {
+		return a.InfinityModifier > b.InfinityModifier
+	}
+	return a.InfinityModifier == pgtype.Finite && a.Time.After(b.Time)
+}

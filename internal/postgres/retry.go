@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// How long a statement is tried again after its connection failed.
+const (
+	retryFor   = 5 * time.Second
+	retryPause = 50 * time.Millisecond // the first; each further one is twice as long
+	retryMost  = time.Second
+)
+
+// retry runs do until it brings something else than a failed connection, ctx
+// ends, or the time for it is over. What do does must bear being done twice.
+func retry(ctx context.Context, do func() error) error {
+	started := time.Now()
+	for pause := retryPause; ; pause = min(2*pause, retryMost) {
+		err := do()
+		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(started)+pause > retryFor {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// transient tells that a statement failed with its connection, or lost out to
+// another transaction: the same statement can succeed a moment later.
+func transient(err error) bool {
+	if code := sqlState(err); code != "" {
+		switch code {
+		case "57P01", "57P02", "57P03", // shut down, crashed, starting up
+			"53300",          // too many connections
+			"40001", "40P01": // serialization, deadlock
+			return true
+		}
+		return strings.HasPrefix(code, "08")
+	}
+	var network net.Error
+	return pgconn.SafeToRetry(err) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// sqlState returns the server's code for an error, or nothing where it did not
+// come from the server.
+func sqlState(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
