@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// table is the database as an invocation uses it. It notes whether what waits
+// was counted.
+type table struct {
+	*postgres.Store
+	*postgres.ByHand
+	counted *bool
+}
+
+func (t table) Backlog(ctx context.Context) (poller.Backlog, error) {
+	b, err := t.Store.Backlog(ctx)
+	*t.counted = err == nil
+	return b, err
+}
+
+// connect opens the invocation's pool. Whoever gets the table disconnects at
+// the end, since a frozen sandbox must hold no connection.
+func (inv *invocation) connect(ctx context.Context) (t table, disconnect func(), err error) {
+	pool, err := postgres.Connect(ctx, inv.cfg.Database, inv.cache)
+	if err != nil {
+		return table{}, nil, err
+	}
+	t = table{Store: postgres.NewStore(pool), ByHand: postgres.NewByHand(pool), counted: &inv.counted}
+	return t, func() { inv.disconnect(pool) }, nil
+}
+
+// disconnect closes the pool in bounded time: a connection that hangs must not
+// cost the answer.
+func (inv *invocation) disconnect(pool *pgxpool.Pool) {
+	within := time.Second
+	if deadline, ok := inv.ctx.Deadline(); ok {
+		within = min(within, time.Until(deadline)/2)
+	}
+	closed := make(chan struct{})
+	go func() {
+		pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(within):
+	}
+}

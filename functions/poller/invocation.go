@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/secrets"
+)
+
+// invocation is one call of the function.
+type invocation struct {
+	*handler
+	ctx     context.Context
+	started time.Time
+	sum     poller.Summary
+	counted bool // sum.Backlog was read
+	err     error
+}
+
+// serve does what the payload asks and returns the answer. Where the work
+// could not be done the error is a *poller.Failure.
+func (inv *invocation) serve(payload []byte) (any, error) {
+	request, err := poller.ParseRequest(payload)
+	if err != nil {
+		return nil, err
+	}
+	inv.sum.Mode = request.Mode
+	inv.cache.Rearm()
+	ctx, cancel := inv.within()
+	defer cancel()
+	if reads(request) {
+		if _, err := inv.key.Key(ctx); err != nil {
+			return nil, inv.fail(poller.FailedSecret, err)
+		}
+	}
+	table, disconnect, err := inv.connect(ctx)
+	if err != nil {
+		return nil, inv.fail(poller.FailedDatabase, err)
+	}
+	defer disconnect()
+	defer inv.api.CloseIdle()
+	return inv.do(ctx, request, table)
+}
+
+// reads tells whether the request leads to reads of the API.
+func reads(r poller.Request) bool {
+	return r.Mode == poller.ModeScheduled || r.Mode == poller.ModeBackfill && !r.Backfill.DryRun
+}
+
+// within bounds what comes before and beside the reads, so that an answer is
+// given before the function's limit.
+func (inv *invocation) within() (context.Context, context.CancelFunc) {
+	deadline, ok := inv.ctx.Deadline()
+	if !ok {
+		return context.WithCancel(inv.ctx)
+	}
+	return context.WithDeadline(inv.ctx, deadline.Add(-poller.Reserve(deadline.Sub(inv.started))))
+}
+
+func (inv *invocation) do(ctx context.Context, request poller.Request, t table) (any, error) {
+	switch request.Mode {
+	case poller.ModeInspect:
+		return inv.inspect(ctx, *request.Inspect, t)
+	case poller.ModeStop:
+		return inv.stop(ctx, *request.Stop, t)
+	case poller.ModeBackfill:
+		if err := inv.backfill(ctx, *request.Backfill, t); err != nil || request.Backfill.DryRun {
+			return inv.sum, err
+		}
+	}
+	var err error
+	inv.sum, err = inv.poller.Run(inv.ctx, t, inv.api, inv.started, inv.sum)
+	return inv.sum, err
+}
+
+func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table) error {
+	done, err := t.Backfill(ctx, b, b.Pace(inv.cfg.Reads.PerMinute, inv.cfg.Reads.PerDay))
+	if err != nil {
+		return inv.fail(poller.FailedDatabase, err)
+	}
+	inv.sum.Registered, inv.sum.Reopened = done.Registered, done.Reopened
+	return nil
+}
+
+func (inv *invocation) inspect(ctx context.Context, q poller.Inspect, t table) (any, error) {
+	found, err := t.Inspect(ctx, q, inv.cfg.Reads.PerDay)
+	if err != nil {
+		return nil, inv.fail(poller.FailedDatabase, err)
+	}
+	found.RunID = inv.sum.RunID
+	return found, nil
+}
+
+func (inv *invocation) stop(ctx context.Context, s poller.Stop, t table) (any, error) {
+	stopped, err := t.Stop(ctx, s)
+	if err != nil {
+		return nil, inv.fail(poller.FailedDatabase, err)
+	}
+	stopped.RunID = inv.sum.RunID
+	inv.sum.Finished = stopped.Finished
+	return stopped, nil
+}
+
+// fail returns a run's failure; a secret that a part needed is named as one.
+func (inv *invocation) fail(kind string, err error) error {
+	var secret *secrets.Error
+	if errors.As(err, &secret) {
+		kind = poller.FailedSecret
+	}
+	inv.sum.Stopped = poller.Canceled
+	return &poller.Failure{Kind: kind, Err: err}
+}

@@ -1,0 +1,54 @@
+// Command poller is the scheduled Lambda function: each tick claims due jobs,
+// reads them from the Sume API and settles what was read. It can be invoked by
+// hand too, to backfill, inspect or stop.
+//
+// Logs go to standard error and the one line of metrics per invocation to
+// standard output. A faulty configuration ends the start, with one line per
+// fault.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/secrets"
+)
+
+func main() {
+	limitMemory(os.Getenv(config.FunctionMemory))
+	h, err := start(context.Background(), os.Environ())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	lambda.Start(h)
+}
+
+func start(ctx context.Context, environ []string) (*handler, error) {
+	cfg, err := config.LoadPoller(environ)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := secrets.NewManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newHandler(cfg, os.Getenv(config.FunctionName), secrets.NewCache(manager), os.Stdout, os.Stderr)
+}
+
+// limitMemory has the garbage collector keep within the function's memory, less
+// a sixth for what it does not count. GOMEMLIMIT, where it is set, wins.
+func limitMemory(mebibytes string) {
+	size, err := strconv.ParseInt(mebibytes, 10, 64)
+	if err != nil || size < 1 || size > math.MaxInt64>>20 || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetMemoryLimit(size << 20 / 6 * 5)
+}
