@@ -115,21 +115,24 @@ func (r *run) wait(f *Fault) bool {
 	}
 }
 
-// give records the end of a request that brought no job, and says it.
+// give records the end of a request that brought no job, and says it. The
+// error wraps the fault too.
 func (r *run) give(f *Fault) (Result, error) {
 	switch judge(f) {
 	case limited, rejected:
-		text := f.Error()
+		note := ""
 		if r.unsure {
-			text += unanswered
+			note = unanswered
 		}
-		return r.mark(Rejected, text, fmt.Errorf("%w: %s", ErrRejected, text))
+		return r.mark(Rejected, f.Error()+note, fmt.Errorf("%w: %w%s", ErrRejected, f, note))
 	case unauthorized:
-		return r.mark(Sending, f.Brief(), fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%s); "+
-			"the intent is kept, it is safe to ask again", ErrUnauthorized, f.Brief()))
+		mute := *f
+		mute.Message = ""
+		return r.mark(Sending, mute.Error(), fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%w); "+
+			"the intent is kept, it is safe to ask again", ErrUnauthorized, &mute))
 	}
-	return r.mark(Sending, f.Error(), fmt.Errorf("%w: no job after %d posts, the last ended with: %s; "+
-		"the intent is kept, and it is safe to ask again with the same key and body", ErrUnanswered, r.posts, f.Error()))
+	return r.mark(Sending, f.Error(), fmt.Errorf("%w: no job after %d posts, the last ended with: %w; "+
+		"the intent is kept, and it is safe to ask again with the same key and body", ErrUnanswered, r.posts, f))
 }
 
 // mark writes what a request ended in and returns its error, or the job that a

@@ -1,0 +1,102 @@
+package main_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/submit"
+	"sumepoller/internal/sume/sumetest"
+)
+
+// TestAnswersOfTheAPI has the API answer in one way, and looks at the error,
+// the submission and what asking again does once the API sells.
+func TestAnswersOfTheAPI(t *testing.T) {
+	t.Parallel()
+	status := func(status int) sumetest.Fault { return sumetest.Fault{Status: status} }
+	html := map[string]string{"Content-Type": "text/html"}
+	tests := map[string]struct {
+		fault sumetest.Fault
+		err   error
+		left  string // state and last_error
+		again error
+	}{
+		"402":           {status(http.StatusPaymentRequired), submit.ErrRejected, "rejected http 402 insufficient_credits", nil},
+		"422":           {status(http.StatusUnprocessableEntity), submit.ErrRejected, "rejected http 422", submit.ErrRejected},
+		"403":           {status(http.StatusForbidden), submit.ErrRejected, "rejected http 403", submit.ErrRejected},
+		"404":           {status(http.StatusNotFound), submit.ErrRejected, "rejected http 404", submit.ErrRejected},
+		"429 for hours": {sumetest.Fault{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, submit.ErrRejected, "rejected http 429 rate_limit_exceeded", nil},
+		"401":           {status(http.StatusUnauthorized), submit.ErrUnauthorized, "sending http 401", nil},
+		"500 for ever":  {status(http.StatusInternalServerError), submit.ErrUnanswered, "sending http 500", nil},
+		"no answer":     {sumetest.Fault{Break: sumetest.BreakCut}, submit.ErrUnanswered, "sending ", nil},
+		"a web page":    {sumetest.Fault{Body: "<!doctype html>", Header: html}, submit.ErrUnanswered, "sending http 200", nil},
+		"no job id":     {sumetest.Fault{Status: 202, Body: `{"data": {"status": "queued"}}`}, submit.ErrUnanswered, "sending http 202", nil},
+		"an id of dots": {sumetest.Fault{Status: 202, Body: `{"job_id": ".."}`}, submit.ErrUnanswered, "sending http 202", nil},
+		"a redirect":    {sumetest.Fault{Status: 307, Header: map[string]string{"Location": "/v1/videos/"}}, submit.ErrUnanswered, "sending http 307", nil},
+		"a URL in an answer": {sumetest.Fault{Status: 400, Body: `{"error": {"code": "bad", "message": "see https://sume.test/x?sig=1"}, "request_id": "req_7"}`},
+			submit.ErrRejected, "rejected http 400 bad", submit.ErrRejected},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t, sumetest.Options{})
+			m.api.SetPostFault(tt.fault)
+			if got, err := m.briefly(t); !errors.Is(err, tt.err) {
+				t.Errorf("got %+v, %v; want %v", got, err, tt.err)
+			}
+			left := m.rows(t, `SELECT left(state || ' ' || last_error, $1) FROM video_submissions WHERE last_error !~ '://'`, len(tt.left))
+			if diff := cmp.Diff([]string{tt.left}, left); diff != "" {
+				t.Errorf("submission (-want +got):\n%s", diff)
+			}
+			if rows := m.rows(t, `SELECT job_id FROM video_jobs`); len(rows) != 0 {
+				t.Errorf("rows %q", rows)
+			}
+			m.api.SetPostFault()
+			sent := len(m.api.Stats().Posts)
+			got, err := m.buy(t, "order-42")
+			switch posts := len(m.api.Stats().Posts); {
+			case !errors.Is(err, tt.again):
+				t.Errorf("asked again: %+v, %v; want %v", got, err, tt.again)
+			case tt.again == nil:
+				m.settled(t, "order-42")
+			case posts != sent:
+				t.Errorf("asked again: %d posts more", posts-sent)
+			}
+		})
+	}
+}
+
+func TestAMismatchAtTheAPIIsRefused(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{})
+	if _, err := m.client.Submit(t.Context(), "order-42", []byte(`{"prompt": "another program's"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.buy(t, "order-42"); !errors.Is(err, submit.ErrRejected) {
+		t.Errorf("got %+v, %v; want a rejection", got, err)
+	}
+}
+
+func TestARotatedKeyBuysWithinOneRequest(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{Keys: []string{"second"}})
+	if _, err := m.buy(t, "order-42"); err != nil {
+		t.Error(err)
+	}
+	m.settled(t, "order-42")
+	if refused := m.api.Stats().Refused; refused != 1 {
+		t.Errorf("%d posts refused, want 1", refused)
+	}
+}
+
+func TestARateLimitThatEndsInTimeIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{})
+	m.api.SetPostFault(sumetest.Fault{Times: 1, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "1"}})
+	if _, err := m.buy(t, "order-42"); err != nil {
+		t.Error(err)
+	}
+	m.settled(t, "order-42")
+}

@@ -1,0 +1,39 @@
+// Command submit is the Lambda function that buys a job: it writes the intent,
+// makes the paid post and records the job for the poller, so that one order is
+// paid for once. It is invoked by hand or by a program, never by a schedule.
+//
+// Logs go to standard error, one summary line per invocation. A faulty
+// configuration ends the start, with one line per fault.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/secrets"
+)
+
+func main() {
+	h, err := start(context.Background(), os.Environ())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	lambda.Start(h)
+}
+
+func start(ctx context.Context, environ []string) (*handler, error) {
+	cfg, err := config.LoadSubmit(environ)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := secrets.NewManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newHandler(cfg, secrets.NewCache(manager), os.Stderr)
+}

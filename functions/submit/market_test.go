@@ -1,0 +1,134 @@
+package main_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/postgres"
+	"sumepoller/internal/submit"
+	"sumepoller/internal/sume"
+	"sumepoller/internal/sume/sumetest"
+)
+
+// market is a database and an API that sells jobs.
+type market struct {
+	databaseURL string
+	db          *pgxpool.Pool
+	api         *sumetest.API
+	secrets     *sumetest.Secrets
+	url         string // of the API and of the secrets' manager
+	store       submit.Store
+	client      *sume.Client
+}
+
+const video = "{ \"prompt\":  \"a\",\n\"b\":1.10, \"a\" : 2 }"
+
+func newMarket(t *testing.T, o sumetest.Options) *market {
+	t.Helper()
+	m := &market{databaseURL: pgtest.URL(t), api: sumetest.New(o), secrets: sumetest.NewSecrets()}
+	m.db = pgtest.Pool(t, m.databaseURL)
+	server, err := sumetest.Listen(sumetest.Handler(m.api, m.secrets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	m.url = server.URL
+	m.store = postgres.NewSubmissions(m.db)
+	m.client, err = sume.NewClient(sume.Config{BaseURL: m.url, Timeout: 15 * time.Second}, &keys{"first", "second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.client.CloseIdle)
+	return m
+}
+
+// keys hands out its first key, and after a refusal its second.
+type keys struct{ first, second string }
+
+func (k *keys) Key(context.Context) (string, error) { return k.first, nil }
+
+func (k *keys) Renew(context.Context, string) (string, error) {
+	k.first = k.second
+	return k.first, nil
+}
+
+func (m *market) submitter() submit.Submitter {
+	return submit.Submitter{Store: m.store, Poster: m.client, Timeout: 15 * time.Second, Backoff: time.Millisecond}
+}
+
+// buy asks for the order of a key.
+func (m *market) buy(t *testing.T, key string) (submit.Result, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := m.submitter()
+	return s.Submit(ctx, submit.Request{Key: key, Video: []byte(video)})
+}
+
+// briefly is buy for one order with little time to try again.
+func (m *market) briefly(t *testing.T) (submit.Result, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	s := m.submitter()
+	s.Backoff = 500 * time.Millisecond
+	return s.Submit(ctx, submit.Request{Key: "order-42", Video: []byte(video)})
+}
+
+// rows returns a query's one column.
+func (m *market) rows(t *testing.T, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := m.db.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// posts returns the posts of a key and the jobs that they made or found.
+func (m *market) posts(key string) (posts []sumetest.Post, jobs map[string]bool) {
+	jobs = map[string]bool{}
+	for _, post := range m.api.Stats().Posts {
+		if post.Key == key {
+			posts = append(posts, post)
+			if post.JobID != "" {
+				jobs[post.JobID] = true
+			}
+		}
+	}
+	return posts, jobs
+}
+
+// settled checks what has to hold for a key in the end: one job billed, one
+// row, accepted, and every post the same bytes.
+func (m *market) settled(t *testing.T, key string) {
+	t.Helper()
+	posts, jobs := m.posts(key)
+	for _, post := range posts {
+		if post.Body != video {
+			t.Errorf("%s: posted %q, want %q", key, post.Body, video)
+		}
+	}
+	got := m.rows(t, `
+SELECT concat_ws(' ', s.state, j.job_id, j.state, s.request::text = $2, coalesce(s.last_error, '-'))
+FROM video_submissions s JOIN video_jobs j ON j.idempotency_key = s.idempotency_key AND j.job_id = s.job_id
+WHERE s.idempotency_key = $1`, key, video)
+	rows := m.rows(t, `SELECT job_id FROM video_jobs WHERE idempotency_key = $1`, key)
+	for job := range jobs {
+		if len(jobs) != 1 || len(got) != 1 || got[0] != "accepted "+job+" pending t -" || len(rows) != 1 {
+			t.Errorf("%s: jobs sold %v, rows %q, submission %q", key, jobs, rows, got)
+		}
+	}
+	if len(jobs) == 0 {
+		t.Errorf("%s: no job was sold", key)
+	}
+}
