@@ -1,0 +1,101 @@
+package status_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/status"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+var now = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
+
+func in(d time.Duration) *time.Time { return ptr(now.Add(d)) }
+
+// The answers are made of the function's own types, so that a field renamed
+// there shows here.
+func TestPrintAnInspect(t *testing.T) {
+	t.Parallel()
+	cases := map[string]poller.Inspection{
+		"empty": {At: now, States: map[string]int{}, StatesExact: true},
+		"busy": {
+			At: now, States: map[string]int{"pending": 4, "failed": 7, "completed": 1200}, StatesExact: true,
+			Due: 1, OldestDueSeconds: 3725, Leased: 2, FailingTotal: 40, ReadsToday: 9000, ReadsLeft: ptr(1000),
+			Failing: []poller.FailingJob{
+				{JobID: "job_1", FailingSince: now.Add(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
+				{JobID: "job_2\x1b[2J", FailingSince: now.Add(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
+			},
+			SubmissionsTotal: 1, SubmissionsStuck: 1,
+			Submissions: []poller.Unfinished{{IdempotencyKey: "order-42", AgeSeconds: 700, LastError: ptr("http_5xx 502")}},
+			Jobs: []poller.JobRow{
+				{JobID: "job_1", State: "pending", SumeStatus: ptr("processing"), CreatedAt: in(-50 * time.Hour), NextPollAt: in(15 * time.Minute), LastPolledAt: in(-5 * time.Second), Polls: 30, ConsecutiveErrors: 12, LastError: ptr("http_5xx 503")},
+				{JobID: "job_3", State: "completed", NextPollAt: in(-time.Hour), FinishedAt: in(-time.Hour), Polls: 3},
+				{JobID: "job_4", State: "pending", NextPollAt: in(-time.Second), LeasedUntil: in(20 * time.Second)},
+				{JobID: "job_5", State: "pending"},
+			},
+			Unknown: []string{"job_9"},
+		},
+		"large": {At: now, States: map[string]int{"completed": 500000}, ReadsToday: 5},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.Mode = poller.ModeInspect
+			answer, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := status.Print(&got, answer); err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("table (-want +got):\n%s\n%s", diff, got.String())
+			}
+		})
+	}
+}
+
+func TestPrintAnotherAnswerAsJSON(t *testing.T) {
+	t.Parallel()
+	var got bytes.Buffer
+	if err := status.Print(&got, []byte(`{"mode":"stop","finished":{"stopped":1}}`)); err != nil {
+		t.Fatal(err)
+	}
+	want := "{\n  \"mode\": \"stop\",\n  \"finished\": {\n    \"stopped\": 1\n  }\n}\n"
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrintAnInvocationThatFailed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ answer, want string }{
+		"the function's error": {`{"errorMessage": "backfill.limit: must be at least 1", "errorType": "errorString"}`, "the function failed: backfill.limit: must be at least 1"},
+		"Lambda's time limit":  {"Task timed out after 60.00 seconds", "the function gave no JSON object: Task timed out after 60.00 seconds"},
+		"no answer":            {"\n", "the function gave no answer"},
+		"null":                 {"null", "the function gave no JSON object: null"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w bytes.Buffer
+			err := status.Print(&w, []byte(c.answer))
+			if err == nil || err.Error() != c.want || w.Len() > 0 {
+				t.Errorf("wrote %q with error %v, want the error %q", w.String(), err, c.want)
+			}
+		})
+	}
+}
