@@ -67,6 +67,9 @@ func (f *Faults) database(d Database) {
 	if d.Auth != "" && d.Auth != DatabaseAuthIAM {
 		f.add(DatabaseAuth, shown(d.Auth)+" is unknown", "iam, or nothing")
 	}
+	if what := notConnecting(d.URL); what != "" {
+		f.add(DatabaseURL, what, "postgres://USER:PASSWORD@HOST:PORT/NAME, percent-encoded where needed, or host=… dbname=…")
+	}
 	if d.URL != "" || f.names(DatabaseAuth) {
 		return
 	}
@@ -82,6 +85,25 @@ func (f *Faults) database(d Database) {
 		f.add(DatabaseURL, "not set", "a connection string; or set "+DatabaseSecretID+"; or set "+DatabaseAuth+"=iam, "+
 			DatabaseHost+", "+DatabaseName+" and "+DatabaseUser)
 	}
+}
+
+// notConnecting says what is plainly wrong with a connection string. The rest
+// is the driver's to say.
+func notConnecting(raw string) (what string) {
+	scheme, _, isURL := strings.Cut(raw, "://")
+	isURL = isURL && !strings.ContainsAny(scheme, "= ")
+	switch {
+	case raw == "":
+	case isURL && scheme != "postgres" && scheme != "postgresql":
+		return "is no URL of PostgreSQL"
+	case isURL:
+		if _, err := url.Parse(raw); err != nil {
+			return "does not parse"
+		}
+	case !strings.Contains(raw, "="):
+		return "is no connection string"
+	}
+	return ""
 }
 
 func (f *Faults) poll(p Poll, s Sume) {

@@ -104,6 +104,15 @@ func TestLoadPollerNamesEachFault(t *testing.T) {
 			[]string{"DATABASE_URL=", "DATABASE_AUTH=iam", "DATABASE_SECRET_ID=db"},
 			`DATABASE_AUTH: is set beside DATABASE_SECRET_ID; want one of the two`,
 		},
+		"connection string in words": {[]string{"DATABASE_URL=host=/run/postgresql dbname='a://b'"}, ""},
+		"connection string of another": {
+			[]string{"DATABASE_URL=mysql://app:hunter2@db/app"},
+			noConnection("is no URL of PostgreSQL"),
+		},
+		"connection string with a raw percent": {
+			[]string{"DATABASE_URL=postgres://app:hunter2%zz@db/app"},
+			noConnection("does not parse"),
+		},
 		"unknown login": {[]string{"DATABASE_URL=", "DATABASE_AUTH=kerberos"}, `DATABASE_AUTH: "kerberos" is unknown; want iam, or nothing`},
 	}
 	for name, test := range tests {
@@ -125,6 +134,10 @@ func badAddress(what string) string {
 	return "SUME_API_BASE_URL: " + what + "; want an address such as https://api.sume.com/v1; http only on loopback"
 }
 
+func noConnection(what string) string {
+	return "DATABASE_URL: " + what + "; want postgres://USER:PASSWORD@HOST:PORT/NAME, percent-encoded where needed, or host=… dbname=…"
+}
+
 func TestLoadPollerReportsAllFaultsAtOnceAndNoSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "sk_live_abcdefghijklmnopqrstuvwxyz"
@@ -142,7 +155,8 @@ func TestLoadPollerReportsAllFaultsAtOnceAndNoSecret(t *testing.T) {
 		got[fault.Name]++
 	}
 	want := map[string]int{
-		"SUME_API_KEY_SECRET_ID": 1, "SUME_API_BASE_URL": 1, "SUME_API_AUTH_MODE": 1, "DATABASE_AUTH": 1, "DATABASE_PORT": 1,
+		"SUME_API_KEY_SECRET_ID": 1, "SUME_API_BASE_URL": 1, "SUME_API_AUTH_MODE": 1,
+		"DATABASE_URL": 1, "DATABASE_AUTH": 1, "DATABASE_PORT": 1,
 		"POLL_BUDGET": 1, "POLL_LEASE": 1, "POLL_CONCURRENCY": 1, "LOG_LEVEL": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

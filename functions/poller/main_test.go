@@ -1,0 +1,40 @@
+package main
+
+import (
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"sumepoller/internal/config"
+)
+
+// A frozen sandbox has nothing running.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStartWithFaultsSaysEachInALine(t *testing.T) {
+	t.Parallel()
+	_, err := start(t.Context(), []string{"POLL_BUDGET=58", "DATABASE_URL=postgres://db/jobs"})
+	var faults config.Faults
+	if !errors.As(err, &faults) || len(faults) != 2 || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("error %v, want two lines", err)
+	}
+}
+
+func TestMemoryIsLimitedToFiveSixthsOfTheFunctions(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	for _, unusable := range []string{"", "many", "-1", "99999999999999999"} {
+		limitMemory(unusable)
+		if got := debug.SetMemoryLimit(-1); got != before {
+			t.Errorf("%q: limit %d, want it as it was", unusable, got)
+		}
+	}
+	limitMemory("384")
+	if got := debug.SetMemoryLimit(-1); got != 320<<20 {
+		t.Errorf("limit %d, want 320 MiB", got)
+	}
+}
