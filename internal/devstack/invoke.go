@@ -32,6 +32,16 @@ type FunctionError struct {
 // Error returns the function's message after its type.
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
+// Body is the answer as a caller of Lambda's own API sees it: the function's
+// answer, or the description of its failure.
+func (r Result) Body() []byte {
+	if r.Failure == nil {
+		return r.Payload
+	}
+	body, _ := json.Marshal(r.Failure) // two strings
+	return body
+}
+
 // Invoke invokes the function and waits for what comes of it, after those
 // that were asked before. An error means that the emulator gave no answer:
 // it was stopped or killed, or ctx ended; the function may then still run.
