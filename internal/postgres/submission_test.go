@@ -140,7 +140,9 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"asked again": {
-			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { acceptSubmission(t, store, "order-42", "job_1") },
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
+				acceptSubmission(t, store, "order-42", "job_1")
+			},
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"rejected by a twin's post": {
@@ -150,7 +152,9 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
 		},
 		"another job accepted before": {
-			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) { acceptSubmission(t, store, "order-42", "job_0") },
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
+				acceptSubmission(t, store, "order-42", "job_0")
+			},
 			submit.Submission{State: submit.Accepted, JobID: "job_0", JobState: "pending"},
 			[]string{"job_0 pending order-42 0 0 t t", job},
 		},
