@@ -1,0 +1,160 @@
+package postgres_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+const readsToday = `SELECT coalesce((SELECT reads FROM read_budget WHERE day = (now() AT TIME ZONE 'utc')::date), 0)`
+
+func TestClaimTakesItsReadsFromTheDayAndStopsAtTheCeiling(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(50)
+	s := postgres.NewStore(db.pool)
+	for i, step := range []struct{ ask, ceiling, got, reads int }{
+		{10, 25, 10, 10},
+		{10, 25, 10, 20},
+		{10, 25, 5, 25},
+		{10, 25, 0, 25},
+		{10, 24, 0, 25},
+		{10, 26, 1, 26},
+		{10, 0, 0, 26},
+	} {
+		got := claim(t, s, counting(step.ask, step.ceiling))
+		if len(got.Jobs) != step.got || got.Day.Reads != step.reads {
+			t.Errorf("step %d: %d rows and %d reads, want %d and %d", i, len(got.Jobs), got.Day.Reads, step.got, step.reads)
+		}
+		if n := db.number(readsToday); n != step.reads {
+			t.Errorf("step %d: read_budget has %d reads, want %d", i, n, step.reads)
+		}
+	}
+}
+
+func TestClaimWithoutACeilingCountsNothingAndStillTellsTheDay(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	s := postgres.NewStore(db.pool)
+	for _, rows := range []int{0, 3} {
+		db.due(rows)
+		r := want(5)
+		got := claim(t, s, r)
+		today, err := s.Today(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Day.Date != today.Date || got.Day.Reads != 0 || today.Reads != 0 || len(got.Jobs) != rows {
+			t.Errorf("%d due: %+v, today %+v", rows, got, today)
+		}
+		if d := today.Elapsed - got.Day.Elapsed; d < 0 || d > time.Minute || got.Day.Elapsed > 24*time.Hour {
+			t.Errorf("elapsed %v, then %v", got.Day.Elapsed, today.Elapsed)
+		}
+		for _, j := range got.Jobs {
+			release(t, s, got.Day.Date, poller.Hold{JobID: j.ID, Lease: r.Lease, Unread: true})
+		}
+	}
+	if n := db.number(`SELECT count(*) FROM read_budget`); n != 0 {
+		t.Errorf("read_budget has %d rows, want none", n)
+	}
+}
+
+func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(300)
+	const ceiling = 200
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	claimed, net := 0, 0
+	for range 8 {
+		wg.Go(func() {
+			s := postgres.NewStore(db.pool)
+			for round := 0; ; round++ {
+				r := counting(7, ceiling)
+				got, err := s.Claim(t.Context(), r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got.Day.Reads > ceiling {
+					t.Errorf("%d reads, over the ceiling", got.Day.Reads)
+				}
+				back := 0
+				if round < 3 && len(got.Jobs) > 0 { // some go back unread meanwhile
+					outcomes, err := s.Release(t.Context(), got.Day.Date, []poller.Hold{{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}})
+					if err != nil || outcomes[0] != poller.Done {
+						t.Errorf("release: %v, %v", outcomes, err)
+					}
+					back = 1
+				}
+				mu.Lock()
+				claimed, net = claimed+len(got.Jobs), net+len(got.Jobs)-back
+				mu.Unlock()
+				if len(got.Jobs) == 0 {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := db.number(readsToday); n != net || n > ceiling {
+		t.Errorf("read_budget has %d, want the %d claimed and not given back, at most %d", n, net, ceiling)
+	}
+	if claimed < ceiling-7 {
+		t.Errorf("%d claimed, want about %d", claimed, ceiling)
+	}
+}
+
+func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(4)
+	s := postgres.NewStore(db.pool)
+	r := counting(4, 100)
+	got := claim(t, s, r)
+	holds := []poller.Hold{
+		{JobID: "job_1", Lease: r.Lease, Unread: true},
+		{JobID: "job_2", Lease: r.Lease, Unread: true},
+		{JobID: "job_3", Lease: r.Lease},
+		{JobID: "job_4", Lease: newLease(), Unread: true}, // another's by now
+		{JobID: "gone", Lease: r.Lease, Unread: true},
+	}
+	outcomes := []poller.Outcome{poller.Done, poller.Done, poller.Done, poller.Lost, poller.Lost}
+	for _, attempt := range []string{"first", "again"} {
+		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, holds...)); diff != "" {
+			t.Errorf("%s: outcomes (-want +got):\n%s", attempt, diff)
+		}
+		if n := db.number(readsToday); n != 2 {
+			t.Errorf("%s: %d reads, want 2", attempt, n)
+		}
+	}
+	due := ids(claim(t, s, counting(4, 100)).Jobs)
+	slices.Sort(due)
+	if diff := cmp.Diff([]string{"job_1", "job_2", "job_3"}, due); diff != "" {
+		t.Errorf("due after the release (-want +got):\n%s", diff)
+	}
+	if n := db.number(`SELECT count(*) FROM video_jobs WHERE polls + consecutive_errors + lost_leases > 0`); n != 0 {
+		t.Errorf("%d rows had something counted, want none", n)
+	}
+}
+
+func TestReleaseGivesReadsBackToTheDayTheyWereTakenFrom(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(1)
+	s := postgres.NewStore(db.pool)
+	r := counting(1, 100)
+	claim(t, s, r)
+	db.exec(`INSERT INTO read_budget (day, reads) VALUES ('2001-02-03', 9)`)
+	release(t, s, "2001-02-03", poller.Hold{JobID: "job_1", Lease: r.Lease, Unread: true})
+	if before, today := db.number(`SELECT reads FROM read_budget WHERE day = '2001-02-03'`), db.number(readsToday); before != 8 || today != 1 {
+		t.Errorf("that day has %d reads and today %d, want 8 and 1", before, today)
+	}
+}

@@ -1,0 +1,160 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// Field case 29.
+func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(128)
+	s := postgres.NewStore(db.pool)
+	first, second := counting(64, 1000), counting(64, 1000)
+	toSettle, toRelease := claim(t, s, first), claim(t, s, second)
+	var batch []poller.Settlement
+	for _, j := range toSettle.Jobs {
+		batch = append(batch, completed(j.ID, first.Lease))
+	}
+	var holds []poller.Hold
+	for _, j := range toRelease.Jobs {
+		holds = append(holds, poller.Hold{JobID: j.ID, Lease: second.Lease, Unread: true})
+	}
+	lets := []func(){db.hold(batch[17].JobID), db.hold(holds[40].JobID)}
+
+	for name, write := range map[string]func() []poller.Outcome{
+		"settle":  func() []poller.Outcome { return settle(t, s, batch...) },
+		"release": func() []poller.Outcome { return release(t, s, toRelease.Day.Date, holds...) },
+	} {
+		for _, attempt := range []string{"first", "again"} {
+			start := time.Now()
+			got := write()
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("%s, %s: took %v, want less than a second", name, attempt, took)
+			}
+			if done, again := count(got, poller.Done), count(got, poller.Again); done != 63 || again != 1 {
+				t.Errorf("%s, %s: %d done and %d again, want 63 and 1", name, attempt, done, again)
+			}
+		}
+	}
+	for _, let := range lets {
+		let()
+	}
+	if got := settle(t, s, batch[17]); got[0] != poller.Done {
+		t.Errorf("settle of the row let go: %v", got)
+	}
+	if got := release(t, s, toRelease.Day.Date, holds[40]); got[0] != poller.Done {
+		t.Errorf("release of the row let go: %v", got)
+	}
+	if n := db.number(readsToday); n != 64 {
+		t.Errorf("%d reads, want the 64 settled ones", n)
+	}
+}
+
+func count(outcomes []poller.Outcome, of poller.Outcome) (n int) {
+	for _, o := range outcomes {
+		if o == of {
+			n++
+		}
+	}
+	return n
+}
+
+func TestClaimPassesOverARowHeldByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(3)
+	let := db.hold("job_3")
+	s := postgres.NewStore(db.pool)
+	if got := ids(claim(t, s, want(2)).Jobs); len(got) != 2 || got[0] != "job_2" || got[1] != "job_1" {
+		t.Errorf("claimed %v, want job_2 and job_1", got)
+	}
+	let()
+	if got := ids(claim(t, s, want(2)).Jobs); len(got) != 1 || got[0] != "job_3" {
+		t.Errorf("claimed %v, want job_3 at the next claim", got)
+	}
+}
+
+// Between a statement's snapshot and its lock another program commits a change
+// to a row that is still ours.
+func TestARowChangedUnderTheLeaseIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(2)
+	s := postgres.NewStore(db.pool)
+	r := counting(2, 10)
+	day := claim(t, s, r).Day
+	for name, write := range map[string]func(id string) poller.Outcome{
+		"job_1": func(id string) poller.Outcome { return settle(t, s, completed(id, r.Lease))[0] },
+		"job_2": func(id string) poller.Outcome {
+			return release(t, s, day.Date, poller.Hold{JobID: id, Lease: r.Lease, Unread: true})[0]
+		},
+	} {
+		other := db.session()
+		tx, err := other.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), `UPDATE video_jobs SET idempotency_key = 'theirs' WHERE job_id = $1`, name); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan poller.Outcome)
+		go func() { got <- write(name) }()
+		db.awaitLockWait()
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-got; o != poller.Again {
+			t.Errorf("%s: outcome %v, want again", name, o)
+		}
+		if o := write(name); o != poller.Done {
+			t.Errorf("%s, asked again: outcome %v, want done", name, o)
+		}
+	}
+	if n := db.number(`SELECT count(*) FROM video_jobs WHERE idempotency_key = 'theirs'`); n != 2 {
+		t.Errorf("%d rows keep what the other program wrote, want 2", n)
+	}
+}
+
+// awaitLockWait returns once a session of this database waits for a lock.
+func (t table) awaitLockWait() {
+	t.Helper()
+	for t.number(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("nobody waits for a lock")
+		}
+	}
+}
+
+func TestBatchesInOppositeOrderDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	const rows = 100
+	db.due(rows)
+	s := postgres.NewStore(db.pool)
+	r := want(rows)
+	claim(t, s, r)
+	there := make([]poller.Settlement, rows)
+	back := make([]poller.Settlement, rows)
+	for i := range rows {
+		there[i] = later(fmt.Sprintf("job_%d", i+1), r.Lease, time.Minute)
+		back[rows-1-i] = there[i]
+	}
+	got := make(chan []poller.Outcome)
+	for _, batch := range [][]poller.Settlement{there, back, there, back} {
+		go func() { got <- settle(t, s, batch...) }()
+	}
+	for range 4 {
+		if o := <-got; count(o, poller.Lost) > 0 {
+			t.Errorf("%d settlements lost", count(o, poller.Lost))
+		}
+	}
+	if n := db.number(`SELECT max(polls) FROM video_jobs`); n != 1 {
+		t.Errorf("a row was settled %d times", n)
+	}
+}

@@ -1,0 +1,118 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+func TestWhatPostgresRefusesCostsOnlyItsOwnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ final, kept string }{
+		"NUL escaped":            {`{"a": "x\u0000y"}`, `{"a": "x` + "\ufffd" + `y"}`},
+		"backslash before u0000": {`{"a": "x\\u0000y"}`, `{"a": "x\\u0000y"}`},
+		"high surrogate alone":   {`{"a": "\ud83dx"}`, `{"a": "` + "\ufffd" + `x"}`},
+		"low surrogate alone":    {`{"a": "\ude00"}`, `{"a": "` + "\ufffd" + `"}`},
+		"a surrogate pair":       {`{"a": "\ud83d\ude00"}`, `{"a": "😀"}`},
+		"invalid UTF-8":          {"{\"a\": \"\xff\xfe\"}", `{"a": "` + "\ufffd" + `"}`},
+		"a number past numeric":  {`{"a": 1e999999}`, "NULL"},
+		"no JSON":                {`<html>`, "NULL"},
+		"nested past the stack":  {strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), "NULL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(8)
+			s := postgres.NewStore(db.pool)
+			r := want(8)
+			claim(t, s, r)
+			var batch []poller.Settlement
+			for i := range 8 {
+				batch = append(batch, completed(fmt.Sprintf("job_%d", i+1), r.Lease))
+			}
+			batch[3].Final = []byte(c.final)
+			if got := settle(t, s, batch...); count(got, poller.Done) != 8 {
+				t.Errorf("outcomes %v, want all done", got)
+			}
+			if got := db.row("job_4").Final; got != c.kept {
+				t.Errorf("kept %.80q, want %q", got, c.kept)
+			}
+			if n := db.number(`SELECT count(*) FROM video_jobs WHERE state = 'completed' AND final_status IS NOT NULL`); n < 7 {
+				t.Errorf("%d rows have their answer, want the seven good ones at least", n)
+			}
+		})
+	}
+}
+
+func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(1)
+	s := postgres.NewStore(db.pool)
+	r := want(1)
+	claim(t, s, r)
+	settle(t, s, poller.Settlement{JobID: "job_1", Lease: r.Lease, Delay: time.Minute, Error: "http_5xx 500 request_id=\x00\xff"})
+	if got := db.row("job_1").LastError; got != "http_5xx 500 request_id=\ufffd\ufffd" {
+		t.Errorf("last_error %q", got)
+	}
+	got := settle(t, s, poller.Settlement{JobID: "no\x00job\xff", Lease: r.Lease, State: "completed"})
+	if got[0] != poller.Lost {
+		t.Errorf("an id that no row can have: %v, want lost", got)
+	}
+}
+
+// A user's own trigger refuses one row of a batch, in every form.
+func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
+	t.Parallel()
+	for name, raise := range map[string]string{
+		"by exception":       `RAISE EXCEPTION 'not this one'`,
+		"as a check":         `RAISE check_violation USING MESSAGE = 'not this one'`,
+		"as out of its range": `RAISE numeric_value_out_of_range`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(3)
+			db.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + raise + `; END $$`)
+			db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
+			         WHEN (new.job_id = 'job_2' AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
+			s := postgres.NewStore(db.pool)
+			r := want(3)
+			claim(t, s, r)
+			got := settle(t, s, completed("job_1", r.Lease), completed("job_2", r.Lease), completed("job_3", r.Lease))
+			if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Lost, poller.Done}, got); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+			if row := db.row("job_2"); row.State != "pending" || !row.Leased {
+				t.Errorf("the refused row: %+v, want it pending under its lease", row)
+			}
+		})
+	}
+}
+
+func TestAnswersOfAMebibyteAreSettledInSeveralStatements(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(12)
+	s := postgres.NewStore(db.pool)
+	r := want(12)
+	claim(t, s, r)
+	var batch []poller.Settlement
+	for i := range 12 {
+		one := completed(fmt.Sprintf("job_%d", i+1), r.Lease)
+		one.Final = []byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`)
+		batch = append(batch, one)
+	}
+	if got := settle(t, s, batch...); count(got, poller.Done) != 12 {
+		t.Errorf("outcomes %v, want all done", got)
+	}
+	if n := db.number(`SELECT count(*) FROM video_jobs WHERE length(final_status ->> 'a') = 1048576`); n != 12 {
+		t.Errorf("%d answers kept, want 12", n)
+	}
+}
