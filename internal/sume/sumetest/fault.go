@@ -97,7 +97,10 @@ func (f Fault) write(w http.ResponseWriter, r *http.Request, id string, body []b
 	if f.Drip == 0 {
 		leave()
 	}
-	status := max(f.Status, http.StatusOK)
+	status := f.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
 	switch {
 	case f.Body != "":
 		body = []byte(strings.ReplaceAll(f.Body, "{id}", id))

@@ -1,0 +1,158 @@
+package sume_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/sume"
+	"sumepoller/internal/sume/sumetest"
+)
+
+// Each odd answer of a reachable server, field cases 13, 19 and 20 among them.
+func TestStatusOfAnOddAnswerIsAFault(t *testing.T) {
+	t.Parallel()
+	const done = `{"terminal":true,"status":"completed"}`
+	html := map[string]string{"Content-Type": "text/html"}
+	for name, tt := range map[string]struct {
+		fault sumetest.Fault
+		want  poller.Fault
+	}{
+		"500":                 {sumetest.Fault{Status: 500}, poller.Fault{Class: poller.HTTP5xx, HTTPStatus: 500, RequestID: "req_error", JSON: true}},
+		"502 in html":         {sumetest.Fault{Status: 502, Body: "<html>", Header: html}, poller.Fault{Class: poller.HTTP5xx, HTTPStatus: 502}},
+		"503 that says done":  {sumetest.Fault{Status: 503, Body: done}, poller.Fault{Class: poller.HTTP5xx, HTTPStatus: 503, JSON: true}},
+		"599":                 {sumetest.Fault{Status: 599, Body: "x"}, poller.Fault{Class: poller.HTTP5xx, HTTPStatus: 599}},
+		"403":                 {sumetest.Fault{Status: 403}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 403, RequestID: "req_error", JSON: true}},
+		"404":                 {sumetest.Fault{Status: 404}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 404, RequestID: "req_error", JSON: true}},
+		"404 in html":         {sumetest.Fault{Status: 404, Body: "<html>"}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 404}},
+		"408":                 {sumetest.Fault{Status: 408, Body: "[]"}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 408, JSON: true}},
+		"410":                 {sumetest.Fault{Status: 410, Body: "x"}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 410}},
+		"425":                 {sumetest.Fault{Status: 425, Body: "x"}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 425}},
+		"418 cut off":         {sumetest.Fault{Status: 418, Body: "{}", Break: sumetest.BreakCut}, poller.Fault{Class: poller.HTTP4xx, HTTPStatus: 418}},
+		"429":                 {sumetest.Fault{Status: 429}, poller.Fault{Class: poller.RateLimited, HTTPStatus: 429, RequestID: "req_error", JSON: true}},
+		"401":                 {sumetest.Fault{Status: 401}, poller.Fault{Class: poller.Unauthorized, HTTPStatus: 401, RequestID: "req_error", JSON: true}},
+		"301":                 {sumetest.Fault{Status: 301, Body: "x", Header: map[string]string{"Location": "/v1/jobs/job_1/status"}}, poller.Fault{Class: poller.Malformed, HTTPStatus: 301, Reason: "redirect"}},
+		"304":                 {sumetest.Fault{Status: 304}, poller.Fault{Class: poller.Malformed, HTTPStatus: 304, Reason: "redirect"}},
+		"777":                 {sumetest.Fault{Status: 777, Body: done}, poller.Fault{Class: poller.Malformed, HTTPStatus: 777, Reason: "unknown status", JSON: true}},
+		"101":                 {sumetest.Fault{Status: 101}, poller.Fault{Class: poller.Malformed, HTTPStatus: 101, Reason: "unknown status"}},
+		"204":                 {sumetest.Fault{Status: 204}, poller.Fault{Class: poller.Malformed, HTTPStatus: 204, Reason: "not JSON"}},
+		"200, empty":          {sumetest.Fault{Status: 200}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
+		"200, html":           {sumetest.Fault{Body: "<!doctype html>", Header: html}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
+		"200, html as JSON":   {sumetest.Fault{Body: "<!doctype html>"}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
+		"200, byte-order":     {sumetest.Fault{Body: "\ufeff" + done}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
+		"200, null":           {sumetest.Fault{Body: "null"}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not an object", JSON: true}},
+		"200, another job":    {sumetest.Fault{Body: `{"terminal":true,"status":"completed","job_id":"job_2","request_id":"req 7"}`}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, RequestID: "req7", Reason: "answer for another job", JSON: true}},
+		"200, too large":      {sumetest.Fault{Body: done, Size: sume.MaxBody + 1}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "too large"}},
+		"200, a bomb":         {sumetest.Fault{Body: done, Size: 200 << 20, Gzip: true}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "too large"}},
+		"200, not gzip":       {sumetest.Fault{Body: done, Header: map[string]string{"Content-Encoding": "gzip"}}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "broken compression"}},
+		"200, cut, length":    {sumetest.Fault{Body: done, Break: sumetest.BreakCut}, poller.Fault{Class: poller.Network, HTTPStatus: 200, Reason: "body cut off"}},
+		"200, cut, chunks":    {sumetest.Fault{Body: done, Break: sumetest.BreakChunked}, poller.Fault{Class: poller.Network, HTTPStatus: 200, Reason: "body cut off"}},
+		"200, cut, no length": {sumetest.Fault{Body: done, Break: sumetest.BreakNoLength}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
+		"reset":               {sumetest.Fault{Break: sumetest.BreakReset}, poller.Fault{Class: poller.Network, Reason: "connection reset"}},
+		"closed":              {sumetest.Fault{Break: sumetest.BreakClose}, poller.Fault{Class: poller.Network, Reason: "connection lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.want.RetryAfter = -1
+			a, c := api(t, sumetest.Options{})
+			a.SetFault("job_1", tt.fault)
+			answer, err := c.Status(t.Context(), "job_1")
+			if diff := cmp.Diff(&tt.want, fault(t, err)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(poller.Answer{}, answer); diff != "" {
+				t.Error(diff)
+			}
+			if reads := a.Stats().Reads; reads != 1 {
+				t.Errorf("the server saw %d reads, want 1", reads)
+			}
+			a.SetFault("job_1")
+			if answer, err := c.Status(t.Context(), "job_1"); err != nil || !answer.Terminal {
+				t.Errorf("the next read: got %+v, %v, want the end", answer, err)
+			}
+		})
+	}
+}
+
+func TestStatusFollowsAJobToItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, flat := range []bool{false, true} {
+		a, c := api(t, sumetest.Options{})
+		a.AddJob("job_1", sumetest.Plan{Reads: 2, End: "failed", Hint: 7.5, Flat: flat})
+		for _, want := range []poller.Answer{
+			{Status: "queued", NextPoll: 7500 * time.Millisecond},
+			{Status: "processing", NextPoll: 7500 * time.Millisecond},
+			{Status: "failed", Terminal: true},
+		} {
+			got, err := c.Status(t.Context(), "job_1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body := string(got.Body); !strings.Contains(body, `"sume_status":"`+want.Status+`"`) || !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, "}") {
+				t.Errorf("got body %s, want the answer as it came", body)
+			}
+			if got.Body = nil; !cmp.Equal(want, got) {
+				t.Error(cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
+func TestStatusReadsACompressedOrLargeAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]sumetest.Fault{
+		"compressed":            {Gzip: true},
+		"of the longest length": {Size: sume.MaxBody},
+		"just past a buffer":    {Size: 16<<10 + 1},
+		"as long as a buffer":   {Size: 16 << 10},
+		"slow but in time":      {Drip: 10 * time.Microsecond},
+		"labelled as text":      {Header: map[string]string{"Content-Type": "text/plain"}},
+		"as 201":                {Status: http.StatusCreated, Body: `{"terminal":true,"status":"completed"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, c := api(t, sumetest.Options{})
+			a.SetFault("job_1", f)
+			answer, err := c.Status(t.Context(), "job_1")
+			if err != nil || !answer.Terminal || answer.Status != "completed" {
+				t.Fatalf("got %v, %q, %v, want completed", answer.Terminal, answer.Status, err)
+			}
+			if f.Size > 0 && len(answer.Body) != f.Size {
+				t.Errorf("got a body of %d bytes, want %d", len(answer.Body), f.Size)
+			}
+		})
+	}
+}
+
+func TestRequestIDIsCleaned(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ body, header, want string }{
+		"in the body":            {`{"request_id":"req_1"}`, "req_2", "req_1"},
+		"in the header":          {`<html>`, "req_2", "req_2"},
+		"odd in the body":        {`{"request_id":7}`, "req_2", "req_2"},
+		"with other letters":     {`{"request_id":"r\u0000e\nq ü\u007f1"}`, "", "req1"},
+		"long":                   {`{"request_id":"` + strings.Repeat("x", 500) + `"}`, "", strings.Repeat("x", 64)},
+		"a signed URL":           {`{"request_id":"` + sumetest.SignedURL + `"}`, "", ""},
+		"the key":                {`{"request_id":"` + testKey + `"}`, "of " + testKey, ""},
+		"of an object in data":   {`{"data":{"status":"queued"},"request_id":"req_1"}`, "", "req_1"},
+		"nowhere, not an object": {`[]`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, c := api(t, sumetest.Options{})
+			f := sumetest.Fault{Status: 500, Body: tt.body}
+			if tt.header != "" {
+				f.Header = map[string]string{"X-Request-Id": tt.header}
+			}
+			a.SetFault("job_1", f)
+			_, err := c.Status(t.Context(), "job_1")
+			if got := fault(t, err).RequestID; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
