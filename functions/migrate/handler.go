@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/secrets"
+	"sumepoller/migrations"
+)
+
+const (
+	// longest bounds an invocation that has no deadline.
+	longest = 10 * time.Minute
+	// reserve is kept of an invocation's time for the answer and the checks.
+	reserve = 20 * time.Second
+)
+
+// handler serves invocations, one at a time.
+type handler struct {
+	cfg   config.Migrate
+	cache *secrets.Cache
+	log   *slog.Logger
+}
+
+// Invoke serves one invocation: lambda.Handler, since a handler with a typed
+// event refuses an empty payload.
+func (h *handler) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
+	result, err := h.run(ctx)
+	if err != nil {
+		h.log.ErrorContext(ctx, "not migrated", "from", result.From, "to", result.To, "error", err.Error())
+		return nil, err
+	}
+	h.log.InfoContext(ctx, "migrated", "from", result.From, "to", result.To)
+	return json.Marshal(result)
+}
+
+// run migrates, makes the roles and checks.
+func (h *handler) run(ctx context.Context) (migrations.Result, error) {
+	h.cache.Rearm()
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	pool, err := h.connect(ctx)
+	if err != nil {
+		return migrations.Result{}, err
+	}
+	defer pool.Close()
+	result, err := h.migrate(ctx, pool)
+	if err != nil || h.cfg.Roles == (config.Roles{}) {
+		return result, err
+	}
+	roles, err := h.roles(ctx)
+	if err != nil {
+		return result, err
+	}
+	if err := makeRoles(ctx, pool, roles); err != nil {
+		return result, err
+	}
+	return result, errors.Join(h.check(ctx, pool, roles)...)
+}
+
+// migrate stops in time for its error to be told.
+func (h *handler) migrate(ctx context.Context, pool *pgxpool.Pool) (migrations.Result, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		left := time.Until(deadline)
+		ctx, cancel = context.WithTimeout(ctx, left-min(reserve, left/5))
+		defer cancel()
+	}
+	return migrations.Up(ctx, pool.Config())
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// table is one of ours as the database has it.
+type table struct {
+	Schema, Name, Owner string
+	Mine                bool     // the session has the owner's rights
+	Sequences           []string // behind defaults of its columns
+}
+
+const tableSQL = `
+SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner) AS owner,
+       pg_has_role(c.relowner, 'USAGE') AS mine,
+       ARRAY(SELECT DISTINCT s.oid::regclass::text
+               FROM pg_depend d
+               JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+              WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+                AND d.refobjid = c.oid AND d.deptype = 'a') AS sequences
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.oid = to_regclass($1)`
+
+// grant gives the role its rights on the tables, and takes what it has beyond
+// them.
+func grant(ctx context.Context, tx pgx.Tx, r role) error {
+	name := pgx.Identifier{r.name}.Sanitize()
+	database := pgx.Identifier{tx.Conn().Config().Database}.Sanitize()
+	if err := execute(ctx, tx, []string{`GRANT CONNECT ON DATABASE ` + database + ` TO ` + name}); err != nil {
+		return err
+	}
+	for _, of := range tables {
+		rows, err := tx.Query(ctx, tableSQL, of)
+		if err != nil {
+			return err
+		}
+		t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[table])
+		if err != nil {
+			return fmt.Errorf("look at table %s: %w", of, err)
+		}
+		if err := grantOn(ctx, tx, name, t, r.rights[of]); err != nil {
+			return err
+		}
+	}
+	return verify(ctx, tx, r)
+}
+
+// tables of ours, in the order of the rights' grants.
+var tables = slices.Sorted(maps.Keys(pollerRights))
+
+// grantOn sets the rights on one table, as its owner.
+func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights []string) error {
+	on := pgx.Identifier{t.Schema, t.Name}.Sanitize()
+	schema := pgx.Identifier{t.Schema}.Sanitize()
+	statements := []string{`GRANT USAGE ON SCHEMA ` + schema + ` TO ` + name}
+	if t.Schema != "public" {
+		statements = append(statements, `ALTER ROLE `+name+` IN DATABASE `+pgx.Identifier{tx.Conn().Config().Database}.Sanitize()+` SET search_path = `+schema)
+	}
+	if !t.Mine {
+		statements = append(statements, `SET LOCAL ROLE `+pgx.Identifier{t.Owner}.Sanitize())
+	}
+	statements = append(statements, `REVOKE ALL ON `+on+` FROM `+name)
+	if len(rights) > 0 {
+		statements = append(statements, `GRANT `+strings.Join(rights, ", ")+` ON `+on+` TO `+name)
+	}
+	// A serial column of the user's takes its default from a sequence.
+	if slices.Contains(rights, "INSERT") {
+		for _, sequence := range t.Sequences {
+			statements = append(statements, `GRANT USAGE ON SEQUENCE `+sequence+` TO `+name)
+		}
+	}
+	if !t.Mine {
+		statements = append(statements, `SET LOCAL ROLE NONE`)
+	}
+	if err := execute(ctx, tx, statements); err != nil {
+		if !t.Mine {
+			return fmt.Errorf("table %s belongs to role %s, which the administrator may not act for: GRANT %s to it: %w", on, t.Owner, t.Owner, plain(err))
+		}
+		return err
+	}
+	return nil
+}
+
+const verifySQL = `
+SELECT concat_ws(', ',
+       CASE WHEN NOT has_database_privilege($1::name, current_database(), 'CONNECT')
+            THEN format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), $1) END,
+       CASE WHEN NOT has_schema_privilege($1::name, n.oid, 'USAGE')
+            THEN format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, $1) END)
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.oid = to_regclass('video_jobs')`
+
+// verify looks whether the database's and the schema's owner let the role in:
+// a GRANT by somebody who may not give it is a warning to the server, no error.
+func verify(ctx context.Context, tx pgx.Tx, r role) error {
+	var lacking string
+	if err := tx.QueryRow(ctx, verifySQL, r.name).Scan(&lacking); err != nil {
+		return err
+	}
+	if lacking != "" {
+		return fmt.Errorf("the administrator may not let it in: have the owner run %s", lacking)
+	}
+	return nil
+}
