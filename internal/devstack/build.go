@@ -52,7 +52,7 @@ func build(ctx context.Context, name, pkg string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(dir, ".lock"))
+	unlock, err := Lock(filepath.Join(dir, ".lock"))
 	if err != nil {
 		return "", err
 	}
@@ -84,8 +84,10 @@ func Emulator() (string, error) {
 	return path, nil
 }
 
-// lock takes the lock that the file stands for and returns what frees it.
-func lock(path string) (unlock func(), err error) {
+// Lock waits for the lock that a file stands for, among all processes, and
+// returns what frees it. Its folder has to exist; the end of the process frees
+// it too.
+func Lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

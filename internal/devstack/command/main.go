@@ -1,7 +1,9 @@
-// Command devstack is what make run and make test start:
+// Command devstack is what the targets of the Makefile start:
 //
-//	devstack run                  the whole product on this machine
-//	devstack postgres -- CMD …    CMD, with a PostgreSQL server of its own
+//	devstack run                       the whole product on this machine
+//	devstack postgres -- CMD …         CMD, with a PostgreSQL server of its own
+//	devstack once FILE STAMP -- CMD …  CMD, unless it succeeded with FILE as it is
+//	devstack invoke WHAT ARG           status, backfill, submit or stop, by hand
 //
 // The server's URL is in DEV_DATABASE_URL; where that is set already, no
 // server is started. PG_BIN is the folder of its programs.
@@ -29,9 +31,13 @@ func command(ctx context.Context, args []string) int {
 	switch {
 	case len(args) > 2 && args[0] == "postgres" && args[1] == "--":
 		return postgres(ctx, args[2:])
+	case len(args) > 4 && args[0] == "once" && args[3] == "--":
+		return once(ctx, args[1], args[2], args[4:])
+	case len(args) == 3 && args[0] == "invoke":
+		return byHand(ctx, args[1], args[2])
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx)
 	}
-	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack postgres -- COMMAND [ARGUMENT…]")
+	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND … | devstack invoke WHAT ARGUMENT")
 	return 2
 }

