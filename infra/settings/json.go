@@ -45,6 +45,7 @@ func (r *reader) top(data []byte) object {
 			what = "the file is no JSON: " + err.Error()
 		}
 		r.faults = Faults{what + "; want one as in infra/examples"}
+		return object{reader: r}
 	}
 	return object{reader: r, values: values}
 }

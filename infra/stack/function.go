@@ -47,7 +47,7 @@ func (a *app) newPoller(l login) function {
 		},
 	}, l.env(a.db), map[string]string{config.APIKeySecretID: *a.apiKey})
 	a.readsSecret(f, "ApiKey", a.apiKey, a.settings.KMSKeyARN)
-	a.logsIn(f, l)
+	a.logsIn(f, "Poller", l)
 	return f
 }
 
@@ -60,7 +60,7 @@ func (a *app) newSubmit(l login) function {
 		timeout: submitTimeout, memory: smallMemory,
 	}, l.env(a.db), map[string]string{config.APIKeySecretID: *a.apiKey})
 	a.readsSecret(f, "ApiKey", a.apiKey, a.settings.KMSKeyARN)
-	a.logsIn(f, l)
+	a.logsIn(f, "Submitter", l)
 	return f
 }
 

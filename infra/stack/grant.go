@@ -57,17 +57,18 @@ func (a *app) readsSecret(f function, what string, arn *string, key string) {
 	}
 }
 
-// logsIn lets a function log in to the database as its role.
-func (a *app) logsIn(f function, l login) {
+// logsIn lets a function log in to the database as a role; what tells the logins
+// of one function apart.
+func (a *app) logsIn(f function, what string, l login) {
 	if l.secret != nil {
-		a.readsSecret(f, "Login", l.secret, a.settings.KMSKeyARN)
+		a.readsSecret(f, what+"Login", l.secret, a.settings.KMSKeyARN)
 		return
 	}
 	user := a.stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("rds-db"), Resource: jsii.String("dbuser"), ResourceName: jsii.String(*a.db.resourceID + "/" + l.role),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
-	allow(f.role, "LogIn", user, nil, "rds-db:connect")
+	allow(f.role, what+"TokenLogin", user, nil, "rds-db:connect")
 }
 
 // ownKey returns the customer's key for what the stack encrypts itself, or nil

@@ -10,21 +10,24 @@ import (
 )
 
 // newMigrate makes the function that brings the schema up to date and makes the
-// roles. It alone reads the admin's secret.
+// roles. It alone reads the admin's secret; it logs in as the two roles as well,
+// to find out whether they can.
 func (a *app) newMigrate(l logins) function {
-	env := map[string]string{
-		config.DatabaseSecretID: *a.db.adminSecret,
+	env := a.db.env()
+	env[config.DatabaseSecretID] = *a.db.adminSecret
+	env[config.MigratePollerRole], env[config.MigrateSubmitRole] = l.poller.role, l.submitter.role
+	env[config.MigrateRoleAuth] = config.RoleAuthIAM
+	if !a.db.iam {
+		env[config.MigrateRoleAuth] = config.RoleAuthSecret
+		env[config.MigratePollerSecretID], env[config.MigrateSubmitSecretID] = *l.poller.secret, *l.submitter.secret
 	}
 	f := a.function(kind{
 		id: "Migrate", short: "migrate", description: "Brings the schema up to date, makes the roles and checks their way",
 		timeout: migrateTimeout, memory: smallMemory, env: env,
-	}, a.db.env())
+	})
 	a.readsSecret(f, "Admin", a.db.adminSecret, a.db.adminKey)
-	for what, login := range map[string]login{"PollerLogin": l.poller, "SubmitterLogin": l.submitter} {
-		if login.secret != nil {
-			a.readsSecret(f, what, login.secret, a.settings.KMSKeyARN)
-		}
-	}
+	a.logsIn(f, "Poller", l.poller)
+	a.logsIn(f, "Submitter", l.submitter)
 	return f
 }
 
