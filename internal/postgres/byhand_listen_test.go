@@ -1,0 +1,203 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// lease claims all that is due under one lease.
+func (h *hand) lease(mark byte) ([]poller.Job, poller.LeaseID) {
+	h.t.Helper()
+	id := poller.LeaseID{mark}
+	got, err := postgres.NewStore(h.pool).Claim(h.t.Context(), poller.ClaimRequest{Lease: id, Limit: 1000, For: time.Minute, Ceiling: -1})
+	if err != nil {
+		h.t.Fatalf("Claim: %v", err)
+	}
+	return got.Jobs, id
+}
+
+// settle asks until no row is held up by another program, as a run does.
+func (h *hand) settle(batch []poller.Settlement) []poller.Outcome {
+	h.t.Helper()
+	for {
+		got, err := postgres.NewStore(h.pool).Settle(h.t.Context(), batch)
+		if err != nil {
+			h.t.Errorf("Settle: %v", err)
+		}
+		if err != nil || !slices.Contains(got, poller.Again) {
+			return got
+		}
+	}
+}
+
+func finishAll(jobs []poller.Job, lease poller.LeaseID) []poller.Settlement {
+	batch := make([]poller.Settlement, len(jobs))
+	for i, j := range jobs {
+		batch[i] = poller.Settlement{JobID: j.ID, Lease: lease, State: "completed", Polled: true, Status: "completed", Final: []byte(`{}`)}
+	}
+	return batch
+}
+
+// gate makes each commit that finishes such a job wait until the test opens it.
+func (h *hand) gate(job string) (open func()) {
+	h.t.Helper()
+	h.exec(`CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END';
+		CREATE CONSTRAINT TRIGGER gate AFTER UPDATE ON video_jobs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+		WHEN (NEW.finished_at IS NOT NULL AND NEW.job_id LIKE '` + job + `') EXECUTE FUNCTION gate()`)
+	tx, err := h.pool.Begin(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := tx.Exec(h.t.Context(), `SELECT pg_advisory_xact_lock(7)`); err != nil {
+		h.t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Rollback(h.t.Context()); err != nil {
+			h.t.Error(err)
+		}
+	}
+}
+
+func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
+	t.Parallel()
+	once := map[string]int{}
+	for _, id := range names("job_", 50) {
+		once[id+" completed"] = 1
+	}
+
+	t.Run("where twins settle at once and ask again", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.backfill(poller.Backfill{JobIDs: names("job_", 50)}, time.Second)
+		jobs, lease := h.lease(1)
+		conn := h.listen()
+		var twins sync.WaitGroup
+		for range 4 {
+			twins.Go(func() { h.settle(finishAll(jobs, lease)) })
+		}
+		twins.Wait()
+		h.settle(finishAll(jobs, lease)) // as after an answer that was lost
+		if diff := cmp.Diff(once, h.heard(conn)); diff != "" {
+			t.Errorf("announcements (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("where the settler's connection is cut before its commit", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.backfill(poller.Backfill{JobIDs: names("job_", 50)}, time.Second)
+		jobs, lease := h.lease(1)
+		conn := h.listen()
+		open := h.gate("%")
+		done := make(chan []poller.Outcome, 1)
+		go func() { done <- h.settle(finishAll(jobs, lease)) }()
+		h.waiting(1)
+		if n := value[int](h, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`); n != 1 {
+			t.Fatalf("cut %d connections, want 1", n)
+		}
+		if got := h.heard(conn); len(got) != 0 {
+			t.Errorf("heard %v of a transaction that never committed", got)
+		}
+		open()
+		for i, got := range <-done {
+			if got != poller.Done {
+				t.Errorf("%s came out %v", jobs[i].ID, got)
+			}
+		}
+		if diff := cmp.Diff(once, h.heard(conn)); diff != "" {
+			t.Errorf("announcements (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("where a stop comes while it is read", func(t *testing.T) {
+		t.Parallel()
+		h := newHand(t)
+		h.backfill(poller.Backfill{JobIDs: []string{"job_1", "job_2"}}, time.Second)
+		jobs, lease := h.lease(1)
+		conn := h.listen()
+		h.stop("job_1")
+		h.backfill(poller.Backfill{JobIDs: []string{"job_1"}}, time.Second)
+		for i, got := range h.settle(finishAll(jobs, lease)) {
+			want := poller.Done
+			if jobs[i].ID == "job_1" {
+				want = poller.Lost
+			}
+			if got != want {
+				t.Errorf("%s came out %v, want %v", jobs[i].ID, got, want)
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"job_1 stopped": 1, "job_2 completed": 1}, h.heard(conn)); diff != "" {
+			t.Errorf("announcements (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestListenerHearsNothingBeforeTheCommit(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(h *hand){
+		"completed": func(h *hand) { jobs, lease := h.lease(1); h.settle(finishAll(jobs, lease)) },
+		"stopped":   func(h *hand) { h.stop("job_1") },
+	}
+	for state, finish := range cases {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			h := newHand(t)
+			h.backfill(poller.Backfill{JobIDs: []string{"job_1"}}, time.Second)
+			conn := h.listen()
+			open := h.gate("%")
+			done := make(chan struct{})
+			go func() { finish(h); close(done) }()
+			h.waiting(1)
+			if got := h.heard(conn); len(got) != 0 {
+				t.Errorf("heard %v before the commit", got)
+			}
+			open()
+			<-done
+			if diff := cmp.Diff(map[string]int{"job_1 " + state: 1}, h.heard(conn)); diff != "" {
+				t.Errorf("announcements (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// catchUp is the query that the documentation gives to those who were away.
+const catchUp = `
+SELECT job_id || ' ' || state FROM video_jobs
+WHERE finished_at > $1::timestamptz - interval '1 minute'
+ORDER BY finished_at, job_id`
+
+func TestCatchUpFindsWhatCommittedLateToo(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.backfill(poller.Backfill{JobIDs: []string{"first", "second"}}, time.Second)
+	jobs, lease := h.lease(1)
+	batch := finishAll(jobs, lease)
+	open := h.gate("first")
+	done := make(chan struct{})
+	settle := func(id string) {
+		for _, s := range batch {
+			if s.JobID == id {
+				h.settle([]poller.Settlement{s})
+			}
+		}
+	}
+	go func() { settle("first"); close(done) }()
+	h.waiting(1)
+	settle("second")
+	// A reader that has seen all there is to see, up to the second's time.
+	last := value[time.Time](h, `SELECT max(finished_at) FROM video_jobs`)
+	open()
+	<-done
+	got := h.lines(catchUp, last)
+	slices.Sort(got)
+	if fmt.Sprint(got) != "[first completed second completed]" {
+		t.Errorf("catch-up found %v, want both", got)
+	}
+}
