@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/secrets"
+	"sumepoller/internal/sume/sumetest"
+)
+
+// Field case 21.
+func TestRunFollowsAKeyThatWasRotatedWhileCached(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(t)
+	w.api.SetKeys("sk_test_new")
+	w.vault.Set(keyID, `{"api_key": "sk_test_new"}`, false)
+	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
+	if got := w.run(t); got.Finished["completed"] != 3 {
+		t.Errorf("summary %+v", got)
+	}
+	if calls := w.vault.Calls(); calls != 2 {
+		t.Errorf("%d calls of Secrets Manager, want 2", calls)
+	}
+}
+
+// Field case 21.
+func TestRunWithAKeyRefusedForGoodFailsAndChargesNoRow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
+	w.api.SetKeys("another")
+	w.fails(t, t.Context(), poller.FailedKey)
+	w.untouched(t)
+	if names := w.metrics(t); len(names) != 12 {
+		t.Errorf("%d metrics: %v", len(names), names)
+	}
+	w.vault.Set(keyID, "another", false)
+	if got := w.run(t); got.Finished["completed"] != 3 {
+		t.Errorf("after the cure: %+v", got)
+	}
+}
+
+func TestRunWithoutAUsableKeyFailsAndTouchesNoRow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		set  func(*sumetest.Secrets)
+		want string
+	}{
+		"missing":     {func(s *sumetest.Secrets) { s.Remove(keyID) }, "not found"},
+		"placeholder": {func(s *sumetest.Secrets) { s.Set(keyID, "REPLACE_ME", false) }, "REPLACE_ME"},
+		"empty":       {func(s *sumetest.Secrets) { s.Set(keyID, "", false) }, "empty"},
+		"binary":      {func(s *sumetest.Secrets) { s.Set(keyID, apiKey, true) }, "binary"},
+		"two lines":   {func(s *sumetest.Secrets) { s.Set(keyID, apiKey+"\n"+apiKey, false) }, "control"},
+		"silent":      {func(s *sumetest.Secrets) { s.Silence(true) }, "VPC endpoint"},
+		"failing":     {func(s *sumetest.Secrets) { s.Fail(true) }, "InternalServiceError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.jobs(t, sumetest.Plan{}, "job_1")
+			test.set(w.vault)
+			began := time.Now()
+			err := w.fails(t, t.Context(), poller.FailedSecret)
+			if !strings.Contains(err.Error(), keyID) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q, want the secret's id and %q", err, test.want)
+			}
+			if took := time.Since(began); took > 6*time.Second {
+				t.Errorf("took %v", took)
+			}
+			w.untouched(t)
+			if reads := w.api.Stats().Reads; reads > 0 {
+				t.Errorf("%d reads", reads)
+			}
+		})
+	}
+}
+
+// Field case 22.
+func TestRunGoesOnWithACachedKeyWhileSecretsManagerIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.vault.Throttle(2)
+	w.run(t)
+	w.vault.Fail(true)
+	w.jobs(t, sumetest.Plan{}, "job_1")
+	if got := w.run(t); got.Finished["completed"] != 1 {
+		t.Errorf("summary %+v", got)
+	}
+}
+
+func TestRunWithoutADatabaseFailsWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	silent := listener(t)
+	closed := listener(t)
+	_ = closed.Close()
+	for name, address := range map[string]string{"closed port": closed.Addr().String(), "silent": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.cfg.Database.URL = "postgres://poller:hunter2@" + address + "/jobs"
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			err := w.fails(t, ctx, poller.FailedDatabase)
+			if ctx.Err() != nil {
+				t.Error("the answer came after the limit")
+			}
+			for _, text := range []string{err.Error(), w.stderr.String()} {
+				if strings.Contains(text, "hunter2") {
+					t.Errorf("the password stands in %s", text)
+				}
+			}
+			if names := w.metrics(t); len(names) != 5 { // figures of the table are not known
+				t.Errorf("%d metrics: %v", len(names), names)
+			}
+		})
+	}
+}
+
+// Field case 10, and 23: metrics lost on a timeout.
+func TestRunAnswersBeforeALimitThatItsReadsWouldPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "POLL_BUDGET=58s")
+	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
+	w.api.SetFault("", sumetest.Fault{Delay: 10 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	answer, err := w.invoke(t, ctx, `{}`)
+	if err != nil || ctx.Err() != nil {
+		t.Fatalf("error %v, context %v", err, ctx.Err())
+	}
+	if got := decode[poller.Summary](t, answer); got.Stopped != poller.OutOfBudget {
+		t.Errorf("summary %+v", got)
+	}
+	if names := w.metrics(t); len(names) != 12 {
+		t.Errorf("%d metrics: %v", len(names), names)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Fetch(context.Context, string) (string, error) { panic("boom") }
+
+func TestPanicLosesNeitherMetricsNorSummary(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.key = secrets.NewAPIKey(secrets.NewCache(panicking{}), keyID)
+	defer func() {
+		if recover() == nil {
+			t.Error("the panic was swallowed; the sandbox must go")
+		}
+		w.told(t)
+	}()
+	_, _ = w.Invoke(t.Context(), nil)
+}
+
+// fails invokes the handler for the schedule's pass and wants a failure of the
+// kind, with the summary behind it.
+func (w *world) fails(t *testing.T, ctx context.Context, kind string) error {
+	t.Helper()
+	answer, err := w.invoke(t, ctx, `{}`)
+	if err == nil {
+		t.Fatalf("no error, answer %s", answer)
+	}
+	line, summary, ok := strings.Cut(err.Error(), "\n")
+	if !ok || !strings.HasPrefix(line, kind+": ") || strings.Contains(line, apiKey) {
+		t.Errorf("error %q, want %s: …, then the summary", err, kind)
+	}
+	if got := decode[poller.Summary](t, []byte(summary)); got.RunID != "req-1" || got.Stopped == "" {
+		t.Errorf("summary %s", summary)
+	}
+	return err
+}
+
+// listener accepts connections and says nothing.
+func listener(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func TestRunLogsInWithADatabaseSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at, err := pgx.ParseConfig(w.cfg.Database.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Database = config.Database{SecretID: "db", Host: at.Host, Port: int(at.Port), Name: at.Database, MaxConns: 2}
+	w.jobs(t, sumetest.Plan{}, "job_1")
+	if err := w.fails(t, t.Context(), poller.FailedSecret); !strings.Contains(err.Error(), "db: not found") {
+		t.Errorf("error %v", err)
+	}
+	w.untouched(t)
+	w.vault.Set("db", `{"username": "`+at.User+`", "password": "p# %?/:@["}`, false)
+	if got := w.run(t); got.Finished["completed"] != 1 {
+		t.Errorf("summary %+v", got)
+	}
+}
