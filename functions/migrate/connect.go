@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
 )
 
 // dialLimit bounds each look-up and each dial of a check.
@@ -33,7 +32,7 @@ func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 			return nil, cause
 		}
 	}
-	return nil, fmt.Errorf("log in to the database: %w", err)
+	return nil, fmt.Errorf("log in to the database: %s", oneLine(err))
 }
 
 // reach finds out whether it is the network that keeps the database away:

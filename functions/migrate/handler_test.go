@@ -1,0 +1,74 @@
+package main
+
+import (
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"sumepoller/internal/config"
+)
+
+func TestWithoutRolesItMigratesAndDoesNothingElse(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.h.cfg.Roles = config.Roles{}
+	s.h.cfg.BaseURL = "http://127.0.0.1:1/v1"
+	s.mustInvoke(migrated)
+	for _, payload := range []string{``, `null`, `{}`, `{"any": ["thing"]}`, `no JSON`} {
+		if got, err := s.h.Invoke(t.Context(), []byte(payload)); err != nil || string(got) != again {
+			t.Errorf("payload %q: got %s, error %v", payload, got, err)
+		}
+	}
+	if got := s.text(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
+		t.Error("a role was made")
+	}
+}
+
+func TestADatabaseThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	nobody := httptest.NewServer(nil)
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(nobody.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	for name, c := range map[string]struct {
+		url  func(*url.URL)
+		want []string
+	}{
+		"a name that does not resolve": {func(u *url.URL) { u.Host = "db.invalid:5432" }, []string{"the name db.invalid does not resolve", "enableDnsSupport"}},
+		"a port where nobody listens":  {func(u *url.URL) { u.Host = "127.0.0.1:" + port }, []string{"port " + port + " of 127.0.0.1 does not answer", "security group"}},
+		"a password that is wrong":     {func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wr0ng") }, []string{"log in to the database", "28P01"}},
+		"a database that is missing":   {func(u *url.URL) { u.Path = "/elsewhere" }, []string{"log in to the database", "3D000"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStack(t)
+			u, err := url.Parse(s.adminLogin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.url(u)
+			s.h.cfg.Database.URL = u.String()
+			s.refuses(c.want...)
+		})
+	}
+}
+
+func TestChecksTellWhatTheOthersWillLack(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.h.cfg.BaseURL = "http://127.0.0.1:1/v1"
+	s.refuses("the Sume API at 127.0.0.1:1 does not answer", "NAT gateway")
+	s.exec(s.superuser, `ALTER ROLE "`+s.submit+`" CONNECTION LIMIT 0`)
+	_, err := s.invoke()
+	if err == nil {
+		t.Fatal("got no error, want two lines")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "log in as role "+s.submit+": ") || !strings.HasPrefix(lines[1], "the Sume API at ") {
+		t.Errorf("got %q, want a line for the login and one for the API", lines)
+	}
+}
