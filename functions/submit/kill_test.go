@@ -1,0 +1,155 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"sumepoller/internal/devstack"
+	"sumepoller/internal/sume/sumetest"
+)
+
+// TestKilledAtEveryPoint kills the built function with SIGKILL in the middle
+// of a submission, and has a new process asked again.
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	const (
+		holdIntent = `INSERT INTO video_submissions (idempotency_key, request) VALUES ('order-42', '{}')`
+		holdRecord = `INSERT INTO video_jobs (job_id) VALUES ('job_bought_1')`
+	)
+	hang := sumetest.Fault{Times: 1, Break: sumetest.BreakHang}
+	hangSold := sumetest.Fault{Times: 1, Break: sumetest.BreakHang, Make: true}
+	tests := map[string]struct {
+		hold   string         // statement whose lock the submission comes to wait for
+		lost   bool           // and what waits is lost, not carried out after the death
+		fault  sumetest.Fault // that the post comes to wait in
+		left   []string       // state of the submission, then its row
+		billed int
+	}{
+		"before the intent":           {holdIntent, true, sumetest.Fault{}, []string{}, 0},
+		"while the intent is written": {holdIntent, false, sumetest.Fault{}, []string{"sending -"}, 0},
+		"in a post that is not heard": {"", false, hang, []string{"sending -"}, 0},
+		"in a post that sold the job": {"", false, hangSold, []string{"sending -"}, 1},
+		"before the commit":           {holdRecord, true, sumetest.Fault{}, []string{"sending -"}, 1},
+		"before the commit's answer":  {holdRecord, false, sumetest.Fault{}, []string{"accepted job_bought_1"}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t, sumetest.Options{})
+			m.api.SetPostFault(tt.fault)
+			m.killWhile(t, tt.hold, tt.lost)
+			left := m.rows(t, `
+SELECT s.state || ' ' || coalesce(j.job_id, '-')
+FROM video_submissions s LEFT JOIN video_jobs j ON j.idempotency_key = s.idempotency_key`)
+			if diff := cmp.Diff(tt.left, left); diff != "" {
+				t.Errorf("the death left (-want +got):\n%s", diff)
+			}
+			if billed := m.api.Stats().Billed; billed != tt.billed {
+				t.Errorf("%d billed at the death, want %d", billed, tt.billed)
+			}
+			again := m.sandbox(t)
+			for range 2 {
+				if got, failure := invoke(t, again, payload("order-42")); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
+					t.Errorf("asked again: %+v, %s", got, failure)
+				}
+			}
+			m.settled(t, "order-42")
+			if billed := m.api.Stats().Billed; billed != 1 {
+				t.Errorf("%d jobs billed", billed)
+			}
+		})
+	}
+}
+
+// killWhile starts an order and kills the function once it waits for the lock
+// that the statement holds or, without one, once its post has arrived.
+func (m *market) killWhile(t *testing.T, hold string, lost bool) {
+	t.Helper()
+	f := m.sandbox(t)
+	held := m.hold(t, hold)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	invoked := make(chan struct{})
+	go func() {
+		defer close(invoked)
+		_, _ = f.Invoke(ctx, payload("order-42")) // its answer dies with the function
+	}()
+	if hold == "" {
+		m.await(t, func() bool { return len(m.api.Stats().Posts) > 0 })
+	} else {
+		m.await(t, func() bool { return len(m.waiting(t)) > 0 })
+	}
+	f.Kill()
+	cancel()
+	<-invoked
+	if lost {
+		m.rows(t, `SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	}
+	if err := held.Rollback(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	m.await(t, func() bool {
+		return len(m.rows(t, `SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`)) == 0
+	})
+}
+
+// hold opens a transaction that has carried out the statement.
+func (m *market) hold(t *testing.T, statement string) pgx.Tx {
+	t.Helper()
+	held, err := m.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func (m *market) waiting(t *testing.T) []string {
+	t.Helper()
+	return m.rows(t, `SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+}
+
+// await returns once the condition holds, looked at every 5 ms.
+func (m *market) await(t *testing.T, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	limit := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-limit:
+			t.Fatal("waited 30 s in vain")
+		}
+	}
+}
+
+// TestTwinSandboxesAtOnce has two processes asked for one order.
+func TestTwinSandboxesAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{Latency: 200 * time.Millisecond})
+	done := make(chan string, 2)
+	for _, f := range []*devstack.Function{m.sandbox(t), m.sandbox(t)} {
+		go func() {
+			got, err := f.Invoke(t.Context(), payload("order-42"))
+			done <- fmt.Sprint(string(got.Payload), got.Failure, err)
+		}()
+	}
+	for range 2 {
+		if got := <-done; !strings.HasPrefix(got, `{"job_id":"job_bought_1","state":"pending"`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	m.settled(t, "order-42")
+	if billed := m.api.Stats().Billed; billed != 1 {
+		t.Errorf("%d jobs billed", billed)
+	}
+}
