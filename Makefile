@@ -75,8 +75,8 @@ lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where 
 	elif [ -f template.yaml ]; then echo cfn-lint template.yaml; cfn-lint template.yaml; fi
 
 .PHONY: schema
-schema: go ## the whole schema as plain SQL, on standard output
-	@go run ./functions/migrate -schema
+schema: devstack ## the whole schema as plain SQL, on standard output
+	@$(DEVSTACK) schema
 
 # --- what is deployed
 

@@ -3,6 +3,7 @@
 //	devstack run                       the whole product on this machine
 //	devstack postgres -- CMD …         CMD, with a PostgreSQL server of its own
 //	devstack once FILE STAMP -- CMD …  CMD, unless it succeeded with FILE as it is
+//	devstack schema                    the whole schema as plain SQL
 //	devstack invoke WHAT ARG           status, backfill, submit or stop, by hand
 //
 // The server's URL is in DEV_DATABASE_URL; where that is set already, no
@@ -15,6 +16,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"sumepoller/migrations"
 )
 
 // exitInterrupted is what a shell makes of a program that Ctrl-C ended.
@@ -33,11 +36,22 @@ func command(ctx context.Context, args []string) int {
 		return postgres(ctx, args[2:])
 	case len(args) > 4 && args[0] == "once" && args[3] == "--":
 		return once(ctx, args[1], args[2], args[4:])
+	case len(args) == 1 && args[0] == "schema":
+		return schema()
 	case len(args) == 3 && args[0] == "invoke":
 		return byHand(ctx, args[1], args[2])
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx)
 	}
-	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND … | devstack invoke WHAT ARGUMENT")
+	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack schema | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND … | devstack invoke WHAT ARGUMENT")
 	return 2
+}
+
+// schema prints the schema's SQL and returns the exit code.
+func schema() int {
+	sql, err := migrations.Schema()
+	if err == nil {
+		_, err = os.Stdout.WriteString(sql)
+	}
+	return exitCode(err)
 }

@@ -1,0 +1,125 @@
+package devstack_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sumepoller/internal/devstack"
+)
+
+// everything stands for all rooms: what is for development only takes what it
+// needs.
+var everything = []string{"*"}
+
+// served is what a function may use.
+var served = []string{
+	"internal/config", "internal/poller", "internal/postgres", "internal/secrets",
+	"internal/status", "internal/submit", "internal/sume", "internal/telemetry",
+}
+
+// arrows holds every room and the rooms that it may import; a room's own
+// sub-packages belong to it unless they are rooms themselves. It stands in
+// this package since the list is the development's own and this one knows
+// where the repository is.
+var arrows = map[string][]string{
+	"functions/poller":       served,
+	"functions/submit":       served,
+	"functions/migrate":      append(slices.Clone(served), "migrations"),
+	"infra":                  {"internal/config", "internal/telemetry"},
+	"internal/bench":         everything,
+	"internal/config":        nil,
+	"internal/devstack":      everything,
+	"internal/pgtest":        everything,
+	"internal/poller":        nil,
+	"internal/postgres":      {"internal/config", "internal/poller", "internal/secrets", "internal/submit"},
+	"internal/secrets":       nil,
+	"internal/status":        nil,
+	"internal/submit":        nil,
+	"internal/sume":          {"internal/poller", "internal/submit"},
+	"internal/sume/sumetest": nil,
+	"internal/telemetry":     {"internal/poller"},
+	"migrations":             nil,
+}
+
+const module = "sumepoller/"
+
+// room returns the room of a package's path inside the module.
+func room(path string) string {
+	for ; path != "."; path = filepath.Dir(path) {
+		if _, ok := arrows[path]; ok {
+			return path
+		}
+	}
+	return ""
+}
+
+func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	root, err := devstack.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	walk := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && (name == "testdata" || name == "node_modules" || name == "cdk.out" || strings.HasPrefix(name, ".")) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		from := room(filepath.Dir(rel))
+		if from == "" {
+			t.Errorf("%s lies in no room", rel)
+			return nil
+		}
+		seen[from] = true
+		checkFile(t, path, rel, from)
+		return nil
+	}
+	if err := filepath.WalkDir(root, walk); err != nil {
+		t.Fatal(err)
+	}
+	for room := range arrows {
+		if !seen[room] {
+			t.Errorf("room %s is in the list but holds no program", room)
+		}
+	}
+}
+
+// checkFile reports the imports of a file that its room may not have.
+func checkFile(t *testing.T, path, rel, from string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside, ours := strings.CutPrefix(imported, module)
+		if !ours {
+			continue
+		}
+		to := room(inside)
+		allowed := arrows[from]
+		if to != from && !slices.Equal(allowed, everything) && !slices.Contains(allowed, to) {
+			t.Errorf("%s imports %s: %s may import %v only", rel, inside, from, allowed)
+		}
+	}
+}
