@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ func (a *API) SetFault(id string, faults ...Fault) {
 func (a *API) SetPostFault(faults ...Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	faults = slices.Clone(faults)
 	for i := range faults {
 		faults[i].From = max(faults[i].From, 1) + len(a.posts)
 	}

@@ -75,7 +75,9 @@ func (s *Secrets) Calls() int {
 
 // ServeHTTP answers one call.
 func (s *Secrets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in struct{ SecretId string } //nolint:revive // AWS spells it so
+	var in struct {
+		SecretID string `json:"SecretId"`
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return
@@ -87,9 +89,9 @@ func (s *Secrets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.throttle--
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		in.SecretId = ""
+		in.SecretID = ""
 	}
-	found, ok := s.values[in.SecretId]
+	found, ok := s.values[in.SecretID]
 	s.mu.Unlock()
 	switch {
 	case silent:
@@ -103,7 +105,7 @@ func (s *Secrets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		writeAWSError(w, http.StatusBadRequest, "ResourceNotFoundException", "Secrets Manager can't find the specified secret.")
 	default:
-		writeAWS(w, http.StatusOK, found.answer(in.SecretId))
+		writeAWS(w, http.StatusOK, found.answer(in.SecretID))
 	}
 }
 

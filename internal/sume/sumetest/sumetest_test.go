@@ -1,0 +1,217 @@
+package sumetest_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"sumepoller/internal/sume/sumetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func listen(t testing.TB, h http.Handler) string {
+	t.Helper()
+	s, err := sumetest.Listen(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return s.URL
+}
+
+// ask sends a request with key k and returns status, headers and body.
+func ask(t testing.TB, method, url, k, body string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("x-api-key", k)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
+func TestReadLimits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options sumetest.Options
+		prefix  string
+		limit   string
+	}{
+		"of the minute":    {sumetest.Options{ReadsPerMinute: 3}, "RateLimit-", "3"},
+		"of the day":       {sumetest.Options{ReadsPerMinute: 120, ReadsPerDay: 3, Headers: sumetest.HeadersX}, "X-RateLimit-", "3"},
+		"of the day alone": {sumetest.Options{ReadsPerDay: 3}, "RateLimit-", "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.options.Unknown = &sumetest.Plan{}
+			a := sumetest.New(tt.options)
+			url := listen(t, a) + "/v1/jobs/job_1/status"
+			for _, left := range []string{"2", "1", "0"} {
+				status, h, _ := ask(t, http.MethodGet, url, "k1", "")
+				if status != 200 || h.Get(tt.prefix+"Remaining") != left || h.Get(tt.prefix+"Limit") != tt.limit || h.Get(tt.prefix+"Reset") == "" {
+					t.Errorf("got %d, %v, want 200 with %s left", status, h, left)
+				}
+			}
+			status, h, body := ask(t, http.MethodGet, url, "k1", "")
+			if status != 429 || h.Get("Retry-After") == "" || !strings.Contains(body, "rate_limit_exceeded") {
+				t.Errorf("got %d, %v, %s, want 429 with Retry-After", status, h, body)
+			}
+			if status, _, _ := ask(t, http.MethodGet, url, "k2", ""); status != 200 {
+				t.Errorf("another key: got %d, want 200", status)
+			}
+			if s := a.Stats(); s.Reads != 5 || s.Limited != 1 || s.Answered != 4 {
+				t.Errorf("got %+v, want 5 reads, 1 limited", s)
+			}
+		})
+	}
+}
+
+func TestKeysCanBeRotated(t *testing.T) {
+	t.Parallel()
+	a := sumetest.New(sumetest.Options{Keys: []string{"old"}, Unknown: &sumetest.Plan{}})
+	url := listen(t, a) + "/v1/jobs/job_1/status"
+	want := map[string]int{"old": 200, "new": 401, "": 401}
+	for range 2 {
+		for k, status := range want {
+			if got, _, _ := ask(t, http.MethodGet, url, k, ""); got != status {
+				t.Errorf("key %q: got %d, want %d", k, got, status)
+			}
+		}
+		a.SetKeys("new")
+		want = map[string]int{"old": 401, "new": 200, "": 401}
+	}
+}
+
+func TestReadsAtOnceAreSeen(t *testing.T) {
+	t.Parallel()
+	a := sumetest.New(sumetest.Options{Latency: 300 * time.Millisecond, Unknown: &sumetest.Plan{}})
+	url := listen(t, a)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { ask(t, http.MethodGet, url+"/v1/jobs/job_1/status", "k", "") })
+	}
+	all.Go(func() { ask(t, http.MethodGet, url+"/v1/jobs/job_2/status", "k", "") })
+	all.Wait()
+	for range 5 { // one after another is not at once
+		ask(t, http.MethodGet, url+"/v1/jobs/job_3/status", "k", "")
+	}
+	s := a.Stats()
+	got := []int{s.Overlapping, s.MaxInFlight, s.InFlight, s.Jobs["job_1"].AtOnce, s.Jobs["job_2"].AtOnce, s.Jobs["job_3"].AtOnce, len(a.Times())}
+	if diff := cmp.Diff([]int{2, 4, 0, 3, 1, 1, 9}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPostsAreBilledOncePerKey(t *testing.T) {
+	t.Parallel()
+	a := sumetest.New(sumetest.Options{PostsPerMinute: 5, Bought: sumetest.Plan{End: "failed"}})
+	url := listen(t, a)
+	for i, step := range []struct {
+		body, key string
+		status    int
+		holds     string
+	}{
+		{`{"a":1}`, "order-1", 202, `"idempotency_hit":false`},
+		{`{"a":1}`, "order-1", 202, `"idempotency_hit":true`},
+		{`{"a":2}`, "order-1", 409, sumetest.CodeMismatch},
+		{`[]`, "order-2", 422, "validation_error"},
+		{`{"a":1}`, "order-2", 202, `"job_bought_2"`},
+		{`{"a":1}`, "order-3", 429, "rate_limit_exceeded"},
+	} {
+		status, _, body := ask(t, http.MethodPost, url+"/v1/videos", "k", step.body, "Idempotency-Key", step.key)
+		if status != step.status || !strings.Contains(body, step.holds) {
+			t.Errorf("post %d: got %d, %s, want %d with %s", i, status, body, step.status, step.holds)
+		}
+	}
+	if _, _, body := ask(t, http.MethodGet, url+"/v1/jobs/job_bought_1/status", "k", ""); !strings.Contains(body, `"failed"`) {
+		t.Errorf("got %s, want the plan of bought jobs", body)
+	}
+	if billed := a.Stats().Billed; billed != 2 {
+		t.Errorf("%d billed, want 2", billed)
+	}
+}
+
+func TestUnknownPathsAndJobs(t *testing.T) {
+	t.Parallel()
+	a := sumetest.New(sumetest.Options{})
+	url := listen(t, a)
+	for _, path := range []string{"/v1/jobs/job_1/status", "/v1/jobs//status", "/v1/jobs/a/b/status", "/v1/jobs/job_1", "/v2/videos", "/v1/videos"} {
+		if status, _, _ := ask(t, http.MethodGet, url+path, "k", ""); status != 404 {
+			t.Errorf("%s: got %d, want 404", path, status)
+		}
+	}
+	if s := a.Stats(); s.Reads != 1 || s.Strays != 5 {
+		t.Errorf("got %d reads, %d strays, want 1 and 5", s.Reads, s.Strays)
+	}
+}
+
+func TestRemoteControl(t *testing.T) {
+	t.Parallel()
+	a, s := sumetest.New(sumetest.Options{}), sumetest.NewSecrets()
+	url := listen(t, sumetest.Handler(a, s))
+	r, ctx := sumetest.Remote{URL: url}, t.Context()
+	for _, err := range []error{
+		r.SetOptions(ctx, sumetest.Options{Keys: []string{"k"}}),
+		r.AddJobs(ctx, map[string]sumetest.Plan{"..": {Reads: 1, Hint: 2}, "job_2": {}}),
+		r.SetFaults(ctx, map[string][]sumetest.Fault{"job_2": {{Status: 503}}}),
+		r.SetSecret(ctx, "key", "k"),
+		r.Put(ctx, "keys", []string{"k", "k2"}),
+		r.Put(ctx, "secrets-mode", sumetest.SecretsMode{}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, _, body := ask(t, http.MethodGet, url+"/v1/jobs/%2e%2e/status", "k2", ""); status != 200 || !strings.Contains(body, `"next_poll_after_seconds":2`) {
+		t.Errorf("got %d, %s, want the job's first answer", status, body)
+	}
+	if status, _, _ := ask(t, http.MethodGet, url+"/v1/jobs/job_2/status", "k", ""); status != 503 {
+		t.Errorf("got %d, want the fault's 503", status)
+	}
+	got, err := r.Stats(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a.Stats(), got); diff != "" || got.Reads != 2 {
+		t.Error(diff)
+	}
+	if times, err := r.Times(ctx); err != nil || len(times) != 2 {
+		t.Errorf("got %v, %v, want two times", times, err)
+	}
+	if err := r.Put(ctx, "jobs", map[string]any{"x": map[string]int{"reds": 1}}); err == nil {
+		t.Error("an unknown field was taken")
+	}
+	if err := r.Put(ctx, "reset", struct{}{}); err != nil || a.Stats().Reads != 0 {
+		t.Errorf("reset: %v, want no reads left", err)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	a := sumetest.New(sumetest.Options{Unknown: &sumetest.Plan{Reads: 1 << 30, Hint: 15}})
+	url := listen(b, a) + "/v1/jobs/job_1/status"
+	b.ReportAllocs()
+	for b.Loop() {
+		ask(b, http.MethodGet, url, "k", "")
+	}
+}
