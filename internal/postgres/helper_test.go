@@ -119,8 +119,8 @@ func ids(jobs []poller.Job) []string {
 	return got
 }
 
-// completed settles a job as completed with a small answer.
-func completed(id string, lease poller.LeaseID) poller.Settlement {
+// finishing settles a job as completed with a small answer.
+func finishing(id string, lease poller.LeaseID) poller.Settlement {
 	return poller.Settlement{
 		JobID: id, Lease: lease, State: "completed", Polled: true, Status: "completed",
 		Final: fmt.Appendf(nil, `{"terminal": true, "sume_status": "completed", "job_id": %q}`, id),

@@ -19,7 +19,7 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 	toSettle, toRelease := claim(t, s, first), claim(t, s, second)
 	var batch []poller.Settlement
 	for _, j := range toSettle.Jobs {
-		batch = append(batch, completed(j.ID, first.Lease))
+		batch = append(batch, finishing(j.ID, first.Lease))
 	}
 	var holds []poller.Hold
 	for _, j := range toRelease.Jobs {
@@ -90,7 +90,7 @@ func TestARowChangedUnderTheLeaseIsAskedForAgain(t *testing.T) {
 	r := counting(2, 10)
 	day := claim(t, s, r).Day
 	for name, write := range map[string]func(id string) poller.Outcome{
-		"job_1": func(id string) poller.Outcome { return settle(t, s, completed(id, r.Lease))[0] },
+		"job_1": func(id string) poller.Outcome { return settle(t, s, finishing(id, r.Lease))[0] },
 		"job_2": func(id string) poller.Outcome {
 			return release(t, s, day.Date, poller.Hold{JobID: id, Lease: r.Lease, Unread: true})[0]
 		},

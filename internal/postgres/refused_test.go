@@ -34,7 +34,7 @@ func TestWhatPostgresRefusesCostsOnlyItsOwnAnswer(t *testing.T) {
 			claim(t, s, r)
 			var batch []poller.Settlement
 			for i := range 8 {
-				batch = append(batch, completed(fmt.Sprintf("job_%d", i+1), r.Lease))
+				batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
 			}
 			batch[3].Final = []byte(c.final)
 			if got := settle(t, s, batch...); count(got, poller.Done) != 8 {
@@ -71,8 +71,8 @@ func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
 func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
 	t.Parallel()
 	for name, raise := range map[string]string{
-		"by exception":       `RAISE EXCEPTION 'not this one'`,
-		"as a check":         `RAISE check_violation USING MESSAGE = 'not this one'`,
+		"by exception":        `RAISE EXCEPTION 'not this one'`,
+		"as a check":          `RAISE check_violation USING MESSAGE = 'not this one'`,
 		"as out of its range": `RAISE numeric_value_out_of_range`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
 			s := postgres.NewStore(db.pool)
 			r := want(3)
 			claim(t, s, r)
-			got := settle(t, s, completed("job_1", r.Lease), completed("job_2", r.Lease), completed("job_3", r.Lease))
+			got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease))
 			if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Lost, poller.Done}, got); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
@@ -105,7 +105,7 @@ func TestAnswersOfAMebibyteAreSettledInSeveralStatements(t *testing.T) {
 	claim(t, s, r)
 	var batch []poller.Settlement
 	for i := range 12 {
-		one := completed(fmt.Sprintf("job_%d", i+1), r.Lease)
+		one := finishing(fmt.Sprintf("job_%d", i+1), r.Lease)
 		one.Final = []byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`)
 		batch = append(batch, one)
 	}

@@ -58,7 +58,7 @@ func TestSettleWritesWhatAReadCameTo(t *testing.T) {
 		poller.Settlement{JobID: "failing", Lease: l, Delay: 4 * time.Minute, Polled: true, Error: "http_5xx 502"},
 		poller.Settlement{JobID: "unreached", Lease: l, Delay: 15 * time.Second, Error: "timeout"},
 		later("recovered", l, 15*time.Second),
-		completed("completed", l),
+		finishing("completed", l),
 		poller.Settlement{JobID: "not_found", Lease: l, State: poller.StateNotFound, Polled: true, Error: "http_4xx 404"},
 	)
 	if diff := cmp.Diff(make([]poller.Outcome, 7), outcomes); diff != "" {
@@ -91,7 +91,7 @@ func TestSettleAskedAgainChangesNothingAndLosesNothing(t *testing.T) {
 	r := want(3)
 	claim(t, s, r)
 	batch := []poller.Settlement{
-		completed("job_1", r.Lease), later("job_2", r.Lease, time.Minute),
+		finishing("job_1", r.Lease), later("job_2", r.Lease, time.Minute),
 		{JobID: "job_3", Lease: r.Lease, Delay: time.Minute, Error: "timeout"},
 	}
 	settle(t, s, batch...)
@@ -118,7 +118,7 @@ func TestSettleAfterTheLeaseWentToAnotherChangesNothing(t *testing.T) {
 	if diff := cmp.Diff(lost, settle(t, slow, later("job_1", first.Lease, time.Hour))); diff != "" {
 		t.Errorf("while the other reads (-want +got):\n%s", diff)
 	}
-	settle(t, quick, completed("job_1", second.Lease))
+	settle(t, quick, finishing("job_1", second.Lease))
 	before := db.row("job_1")
 	failed := poller.Settlement{JobID: "job_1", Lease: first.Lease, State: "failed", Polled: true}
 	if diff := cmp.Diff(lost, settle(t, slow, failed)); diff != "" {
@@ -137,7 +137,7 @@ func TestSettleWithALeaseThatRanOutUntakenIsStillGood(t *testing.T) {
 	r := want(1)
 	claim(t, s, r)
 	db.exec(`UPDATE video_jobs SET leased_until = now() - interval '1 minute'`)
-	if got := settle(t, s, completed("job_1", r.Lease)); got[0] != poller.Done {
+	if got := settle(t, s, finishing("job_1", r.Lease)); got[0] != poller.Done {
 		t.Errorf("outcome %v, want done", got)
 	}
 }
@@ -149,11 +149,11 @@ func TestSettleOfARowFinishedOrStoppedByAnotherIsLost(t *testing.T) {
 	s := postgres.NewStore(db.pool)
 	r := want(3)
 	claim(t, s, r)
-	db.exec(`UPDATE video_jobs SET state = 'completed' WHERE job_id = 'job_1'`)                              // the older worker
-	db.exec(`UPDATE video_jobs SET state = 'stopped', leased_until = '-infinity' WHERE job_id = 'job_2'`)   // by hand
+	db.exec(`UPDATE video_jobs SET state = 'completed' WHERE job_id = 'job_1'`)                           // the older worker
+	db.exec(`UPDATE video_jobs SET state = 'stopped', leased_until = '-infinity' WHERE job_id = 'job_2'`) // by hand
 	db.exec(`DELETE FROM video_jobs WHERE job_id = 'job_3'`)
 	lost := []poller.Outcome{poller.Lost, poller.Lost, poller.Lost, poller.Lost}
-	got := settle(t, s, completed("job_1", r.Lease), completed("job_2", r.Lease), completed("job_3", r.Lease), completed("never", r.Lease))
+	got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease), finishing("never", r.Lease))
 	if diff := cmp.Diff(lost, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func TestSettleAnnouncesEachFinishedJobOnce(t *testing.T) {
 	claim(t, s, r)
 	batch := []poller.Settlement{later("job_1", r.Lease, time.Minute)}
 	for i := 2; i <= 5; i++ {
-		batch = append(batch, completed(fmt.Sprintf("job_%d", i), r.Lease))
+		batch = append(batch, finishing(fmt.Sprintf("job_%d", i), r.Lease))
 	}
 	settle(t, s, batch...)
 	settle(t, s, batch...)

@@ -1,0 +1,14 @@
+package postgres
+
+import "time"
+
+// ClaimSQL is the claim's statement, to be explained.
+const ClaimSQL = claimSQL
+
+// SweepIn makes the store's claims sweep once d is over, and not before where
+// they do not come up short.
+func (s *Store) SweepIn(d time.Duration) {
+	s.claim.mu.Lock()
+	defer s.claim.mu.Unlock()
+	s.claim.sweepAt = time.Now().Add(d)
+}
