@@ -39,7 +39,7 @@ func newHandler(cfg config.Submit, cache *secrets.Cache, stderr io.Writer) (*han
 
 var (
 	errSecret   = errors.New("secret")
-	errPanicked = errors.New("panic: the request did not come to its end; it is safe to ask again")
+	errPanicked = errors.New("panic")
 )
 
 // Invoke serves one invocation: lambda.Handler, since only the payload's own

@@ -12,7 +12,7 @@ import (
 // kinds are how an invocation can fail; an error's text begins with its kind.
 var kinds = []error{
 	submit.ErrPayload, submit.ErrRefused, submit.ErrRejected, submit.ErrUnanswered,
-	submit.ErrUnauthorized, submit.ErrDatabase, submit.ErrTwoJobs, errSecret,
+	submit.ErrUnauthorized, submit.ErrDatabase, submit.ErrTwoJobs, errSecret, errPanicked,
 }
 
 // kind returns the kind of an error, empty where it has none.

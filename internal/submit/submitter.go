@@ -37,7 +37,9 @@ func (s *Submitter) Submit(ctx context.Context, r Request) (Result, error) {
 		if result, ok, err := before(sub, r); ok || err != nil {
 			return result, err
 		}
-		run.unsure = run.unsure || sub.State == Sending && !sub.New || strings.HasSuffix(sub.LastError, unanswered)
+		if run.posts == 0 {
+			run.unsure = sub.State == Sending && !sub.New || strings.HasSuffix(sub.LastError, unanswered)
+		}
 		if sub.State == Rejected {
 			if _, err := s.Store.Mark(run.posting, r.Key, Sending, sub.LastError); err != nil {
 				return Result{}, fmt.Errorf("%w: open the intent again: %w; it is safe to ask again", ErrDatabase, err)
@@ -124,14 +126,18 @@ func (r *run) give(f *Fault) (Result, error) {
 		if r.unsure {
 			note = unanswered
 		}
-		return r.mark(Rejected, f.Error()+note, fmt.Errorf("%w: %w%s", ErrRejected, f, note))
+		advice := ""
+		if worthwhile(f.HTTPStatus) {
+			advice = "; asking again with the same key and body sends it again"
+		}
+		return r.mark(Rejected, f.Error()+note, fmt.Errorf("%w: %w%s%s", ErrRejected, f, note, advice))
 	case unauthorized:
 		mute := *f
 		mute.Message = ""
 		return r.mark(Sending, mute.Error(), fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%w); "+
 			"the intent is kept, it is safe to ask again", ErrUnauthorized, &mute))
 	}
-	return r.mark(Sending, f.Error(), fmt.Errorf("%w: no job after %d posts, the last ended with: %w; "+
+	return r.mark(Sending, f.Error(), fmt.Errorf("%w: no job, posts made: %d, the last ended with: %w; "+
 		"the intent is kept, and it is safe to ask again with the same key and body", ErrUnanswered, r.posts, f))
 }
 

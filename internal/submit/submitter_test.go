@@ -59,6 +59,7 @@ func TestSubmitByAnswer(t *testing.T) {
 		"422":                            {[]error{fault(422, "invalid_request")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 invalid_request request_id=req_1", nil},
 		"403 after a timeout":            {[]error{timeout, fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1; an earlier post had no answer", []time.Duration{s}},
 		"429 that ends in time":          {[]error{retryAfter(429, 20*s), nil}, found, nil, submit.Accepted, "", []time.Duration{20 * s}},
+		"429, then 422":                  {[]error{retryAfter(429, s), fault(422, "")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 request_id=req_1", []time.Duration{s}},
 		"429 that ends too late":         {[]error{retryAfter(429, time.Hour)}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 429 request_id=req_1", nil},
 		"401":                            {[]error{fault(401, "unauthorized")}, submit.Result{}, submit.ErrUnauthorized, submit.Sending, "http 401 unauthorized request_id=req_1", nil},
 		"202 without a job id":           {[]error{&submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 202 no job id", nil},
