@@ -148,6 +148,16 @@ func TestAMissingOrBrokenDueIndexIsBuilt(t *testing.T) {
 	}
 }
 
+func TestANameThatIsTakenIsTold(t *testing.T) {
+	t.Parallel()
+	pool := empty(t, threeColumns+`DROP INDEX their_due_idx; CREATE INDEX video_jobs_due_idx ON video_jobs (state)`)
+	if _, err := up(t, pool); err == nil || !strings.HasSuffix(err.Error(), "ALTER INDEX video_jobs_due_idx RENAME TO ...") {
+		t.Errorf("got error %v, want one that names the cure", err)
+	}
+	run(t, pool, `ALTER INDEX video_jobs_due_idx RENAME TO theirs`)
+	mustUp(t, pool, migrations.Result{From: 1, To: migrations.Latest})
+}
+
 func TestWhatCannotBeAdoptedGetsOneLineAndNoChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, want string }{

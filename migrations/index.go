@@ -3,8 +3,15 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+// duplicateTable is the SQLSTATE of a name that is taken.
+const duplicateTable = "42P07"
 
 // indexVersion is the step that sees to the due index.
 const indexVersion = 2
@@ -42,9 +49,7 @@ func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 	if err := actAsOwner(ctx, conn); err != nil {
 		return err
 	}
-	// Both statements wait for transactions that are open now, and nobody
-	// waits for them: they need no bound but ctx.
-	if _, err := conn.ExecContext(ctx, `SET lock_timeout = 0`); err != nil {
+	if err := boundBy(ctx, conn); err != nil {
 		return err
 	}
 	for _, name := range broken {
@@ -56,6 +61,23 @@ func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 		return nil
 	}
 	_, err = conn.ExecContext(ctx, fmt.Sprintf(createDueIndex, "CONCURRENTLY"))
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == duplicateTable {
+		return errors.New("something else is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO ...")
+	}
+	return err
+}
+
+// boundBy gives the session's statements ctx's time. Building and dropping
+// concurrently wait for transactions that are open now, and nobody waits for
+// them, so that they need no bound on locks; but the server would go on with
+// them after ctx's end.
+func boundBy(ctx context.Context, conn *sql.Conn) error {
+	bound := int64(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		bound = max(1, time.Until(deadline).Milliseconds())
+	}
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(`SET lock_timeout = 0; SET statement_timeout = %d`, bound))
 	return err
 }
 

@@ -65,7 +65,9 @@ func lock(ctx context.Context, db *sql.DB) (unlock func(), err error) {
 			return func() { release(conn) }, nil
 		}
 		if err == nil {
-			err = pause(ctx, turnPause)
+			if err = pause(ctx, turnPause); err != nil {
+				err = fmt.Errorf("another migration did not end in time: migrate again: %w", err)
+			}
 		}
 		if err != nil {
 			_ = conn.Close()

@@ -51,8 +51,12 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	}
 	defer pool.Close()
 	result, err := h.migrate(ctx, pool)
-	if err != nil || h.cfg.Roles == (config.Roles{}) {
+	if err != nil {
 		return result, err
+	}
+	h.warn(ctx, pool)
+	if h.cfg.Roles == (config.Roles{}) {
+		return result, nil
 	}
 	roles, err := h.roles(ctx)
 	if err != nil {

