@@ -3,7 +3,6 @@ package submit
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -19,6 +18,16 @@ var (
 	ErrUnauthorized = errors.New("unauthorized") // the API key was refused; the intent is kept
 	ErrDatabase     = errors.New("database")     // the intent is kept where it was written; asking again is safe
 	ErrTwoJobs      = errors.New("two jobs")     // the API gave one key two jobs; both are followed
+)
+
+// HTTP statuses that the rules tell apart.
+const (
+	keyRefused      = 401
+	paymentRequired = 402
+	requestTimeout  = 408
+	conflict        = 409
+	tooEarly        = 425
+	tooManyRequests = 429
 )
 
 // forgetful is the age from which the API may no longer know a key.
@@ -59,7 +68,7 @@ func jobState(sub Submission) string {
 // worthwhile tells whether a rejection with this status may turn out otherwise
 // when the same request is sent again.
 func worthwhile(status int) bool {
-	return status == http.StatusPaymentRequired || status == http.StatusTooManyRequests
+	return status == paymentRequired || status == tooManyRequests
 }
 
 // verdict is what a post without a job means.
@@ -75,13 +84,13 @@ const (
 
 func judge(f *Fault) verdict {
 	switch status := f.HTTPStatus; {
-	case status == http.StatusUnauthorized:
+	case status == keyRefused:
 		return unauthorized
-	case status == http.StatusTooManyRequests:
+	case status == tooManyRequests:
 		return limited
-	case status == http.StatusConflict && !mismatch(f):
+	case status == conflict && !mismatch(f):
 		return again
-	case status == 0 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
+	case status == 0 || status >= 500 || status == requestTimeout || status == tooEarly:
 		return again
 	case status >= 400:
 		return rejected
