@@ -21,11 +21,13 @@ type rule struct {
 	silence     awscloudwatch.TreatMissingData
 }
 
-// What no data means: for what a run prints, nothing, since the heartbeat rings
-// when no run is made.
+// What no data means. Lambda counts no errors where there are none. A run that
+// could not look at the table prints nothing about it: the alarm stays as it
+// was, and others ring for the failing or missing runs.
 const (
 	silenceIsFine  = awscloudwatch.TreatMissingData_NOT_BREACHING
 	silenceIsFault = awscloudwatch.TreatMissingData_BREACHING
+	silenceIsMute  = awscloudwatch.TreatMissingData_IGNORE
 )
 
 // alarms makes all of them and has each tell the topic when it rings and when
@@ -109,7 +111,7 @@ func (a *app) jobsLate() rule {
 		id: "JobsLateAlarm", name: "jobs-late",
 		description: "Rings when a due job is 5 minutes late in 2 of 3 minutes. First: see on the dashboard whether the day's or the minute's reads are " +
 			"used up (ask Sume for more, or set reads_per_day); else whether the API answers and runs end with budget (raise concurrency).",
-		metric: a.metric(telemetry.OldestDueSeconds, "Maximum", 1), threshold: 300, ring: 2, of: 3, silence: silenceIsFine,
+		metric: a.metric(telemetry.OldestDueSeconds, "Maximum", 1), threshold: 300, ring: 2, of: 3, silence: silenceIsMute,
 	}
 }
 
@@ -120,7 +122,7 @@ func (a *app) jobsFailing() rule {
 		id: "JobsFailingAlarm", name: "jobs-failing",
 		description: "Rings when a job has had no good answer for 30 minutes. First: run `make status`, which lists the failing jobs with their last " +
 			"errors; a job that Sume will never answer is ended with `make stop JOB=…`.",
-		metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsFine,
+		metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 
@@ -131,7 +133,7 @@ func (a *app) readsSpent() rule {
 		id: "ReadsSpentAlarm", name: "reads-spent",
 		description: "Rings when four fifths of the day's reads are used; what is left is spread over the rest of the UTC day and jobs are read less often. " +
 			"First: look for a backfill or for failing jobs that spend reads, then ask Sume for a larger allowance and set reads_per_day.",
-		metric: a.metric(telemetry.ReadsToday, "Maximum", 5), threshold: float64(a.settings.ReadsPerDay) * 4 / 5, ring: 1, of: 1, silence: silenceIsFine,
+		metric: a.metric(telemetry.ReadsToday, "Maximum", 5), threshold: float64(a.settings.ReadsPerDay) * 4 / 5, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 
@@ -142,7 +144,7 @@ func (a *app) submissionStuck() rule {
 		id: "SubmissionStuckAlarm", name: "submission-stuck",
 		description: "Rings when a submission has had no answer for 10 minutes; a video may be paid for and not followed. First: submit it again with the " +
 			"same key and body, which finds the same job and pays once; `make status` lists the keys.",
-		metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsFine,
+		metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 

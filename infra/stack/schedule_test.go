@@ -1,0 +1,95 @@
+package stack_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+)
+
+func TestTheScheduleTicksOnceAMinuteAndSaysNothing(t *testing.T) {
+	poller, _ := only(t, given.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-poller")
+	check(t, func() {
+		given.app.HasResourceProperties(jsii.String("AWS::Scheduler::Schedule"), map[string]any{
+			"ScheduleExpression": "rate(1 minute)", "State": "ENABLED", "FlexibleTimeWindow": map[string]any{"Mode": "OFF"},
+			"Target": map[string]any{
+				"Arn":   map[string]any{"Fn::GetAtt": []string{poller, "Arn"}},
+				"Input": assertions.Match_Absent(),
+			},
+		})
+	})
+}
+
+// Field case 12: no retries on the schedule, and Lambda's own queue retries
+// twice all the same.
+func TestFieldCase12NeitherRetryLayerTriesAgain(t *testing.T) {
+	poller, _ := only(t, given.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-poller")
+	check(t, func() {
+		given.app.HasResourceProperties(jsii.String("AWS::Scheduler::Schedule"), map[string]any{
+			"Target": map[string]any{"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}},
+		})
+	})
+	check(t, func() {
+		given.app.HasResourceProperties(jsii.String("AWS::Lambda::EventInvokeConfig"), map[string]any{
+			"FunctionName": map[string]any{"Ref": poller}, "Qualifier": "$LATEST",
+			"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60,
+		})
+	})
+}
+
+func TestMigrationsRunAfterTheNetworkAndBeforeTheFunctionsAndTheSchedule(t *testing.T) {
+	for name, s := range map[string]synthesis{"given": given, "made": made, "passwords": passwords} {
+		trigger, r := only(t, s.app, "Custom::Trigger")
+		rules := resources(t, s.app, "AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress")
+		if len(rules) != 3 {
+			t.Errorf("%s: got %d groups and rules, want 3", name, len(rules))
+		}
+		for rule := range rules {
+			if !contains(r.DependsOn, rule) {
+				t.Errorf("%s: the migration does not wait for %s", name, rule)
+			}
+		}
+		for id, later := range resources(t, s.app, "AWS::Lambda::Function", "AWS::Scheduler::Schedule") {
+			_, named := later.Properties["FunctionName"]
+			waits := later.Type == "AWS::Scheduler::Schedule" || named && later.Properties["Timeout"] != float64(600)
+			if got := contains(later.DependsOn, trigger); got != waits {
+				t.Errorf("%s: %s waits for the migration: %t, want %t", name, id, got, waits)
+			}
+		}
+	}
+}
+
+func TestTheMigrationRunsAgainWhenMigrateChangesAndGetsNoPayload(t *testing.T) {
+	migrate, _ := only(t, given.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-migrate")
+	version, v := only(t, given.app, "AWS::Lambda::Version")
+	if got, want := text(t, v.Properties["FunctionName"]), `{"Ref":"`+migrate+`"}`; got != want {
+		t.Errorf("got a version of %s, want of %s", got, want)
+	}
+	_, trigger := only(t, given.app, "Custom::Trigger")
+	if got, want := text(t, trigger.Properties["HandlerArn"]), `{"Ref":"`+version+`"}`; got != want {
+		t.Errorf("got %s, want the version %s, whose id changes with the code and the configuration", got, want)
+	}
+	for _, key := range []string{"Payload", "Input"} {
+		if value, ok := trigger.Properties[key]; ok {
+			t.Errorf("got %s %v, want none", key, value)
+		}
+	}
+}
+
+func TestByHandNothingMigrates(t *testing.T) {
+	check(t, func() { byHand.app.ResourceCountIs(jsii.String("Custom::Trigger"), jsii.Number(0)) })
+	only(t, byHand.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-migrate")
+}
+
+func TestTheScheduleWaitsForItsRights(t *testing.T) {
+	_, schedule := only(t, given.app, "AWS::Scheduler::Schedule")
+	policies := 0
+	for id := range resources(t, given.app, "AWS::IAM::Policy") {
+		if contains(schedule.DependsOn, id) {
+			policies++
+		}
+	}
+	if policies != 1 {
+		t.Errorf("the schedule waits for %d policies, want its role's", policies)
+	}
+}
