@@ -25,6 +25,8 @@ const exitInterrupted = 130
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, interrupted := context.WithCancel(ctx)
+	go watchMake(ctx, interrupted)
 	code := command(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -16,6 +16,8 @@ const (
 	mostJobs    = 20000
 	boundBase   = 90 * time.Second // of the run without its preparations
 	boundPerJob = 250 * time.Millisecond
+	buying      = 15 * time.Second
+	life        = 30 * time.Second
 )
 
 // run runs the local stack and returns the exit code.
@@ -41,7 +43,7 @@ func run(ctx context.Context) int {
 func options() (stack.Options, error) {
 	o := stack.Options{
 		Jobs: defaultJobs, Keep: os.Getenv("KEEP") == "1", Server: os.Getenv(urlVariable),
-		Out: os.Stdout, Terminal: terminal(os.Stdout),
+		Buying: buying, Life: life, Out: os.Stdout, Terminal: terminal(os.Stdout),
 	}
 	if text := os.Getenv("JOBS"); text != "" {
 		jobs, err := strconv.Atoi(text)

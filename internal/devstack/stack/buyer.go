@@ -12,16 +12,13 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// buyWithin is how long the buyer takes over all jobs, where they can be
-// bought that fast.
-const buyWithin = 15 * time.Second
-
 // buyer buys jobs as a program of a user's would: through the submitting
 // function, which records them for the poller.
 type buyer struct {
 	function *devstack.Function
 	key      string
 	api      *sumetest.API
+	life     time.Duration
 	ends     map[string]string // by job id: the state it has to reach
 	random   *rand.Rand
 }
@@ -33,14 +30,15 @@ func (s *stack) newBuyer(ctx context.Context) (*buyer, error) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	return &buyer{
-		function: f, key: s.key, api: s.api, ends: map[string]string{}, random: rand.New(rand.NewPCG(seed, 0)),
+		function: f, key: s.key, api: s.api, life: s.Life,
+		ends: map[string]string{}, random: rand.New(rand.NewPCG(seed, 0)),
 	}, nil
 }
 
-// buy buys n jobs, one after the other, spread over buyWithin. Its caller
-// reads ends when it has returned.
-func (b *buyer) buy(ctx context.Context, n int) error {
-	pace := time.NewTicker(max(buyWithin/time.Duration(n), time.Millisecond))
+// buy buys n jobs, one after the other, spread over a time. Its caller reads
+// ends when it has returned.
+func (b *buyer) buy(ctx context.Context, n int, over time.Duration) error {
+	pace := time.NewTicker(max(over/time.Duration(n), time.Millisecond))
 	defer pace.Stop()
 	for i := range n {
 		if err := b.buyOne(ctx, i); err != nil {
@@ -82,7 +80,7 @@ func (b *buyer) buyOne(ctx context.Context, i int) error {
 	return nil
 }
 
-// plan draws how a job goes: 5 to 30 seconds, most of them to a good end.
+// plan draws how a job goes; most come to a good end.
 func (b *buyer) plan(i int) sumetest.Plan {
 	end := "completed"
 	switch i % 20 {
@@ -95,7 +93,7 @@ func (b *buyer) plan(i int) sumetest.Plan {
 	}
 	return sumetest.Plan{
 		End:   end,
-		After: 5*time.Second + time.Duration(b.random.Int64N(int64(25*time.Second))),
+		After: b.life/6 + time.Duration(b.random.Int64N(int64(b.life-b.life/6))),
 		Hint:  1 + float64(b.random.IntN(5))/2,
 		Flat:  i%2 == 1,
 	}

@@ -13,7 +13,7 @@ func (s *stack) follow(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, s.Bound)
 	defer cancel()
 	bought := make(chan error, 1)
-	go func() { bought <- s.buyer.buy(bounded, s.Jobs) }()
+	go func() { bought <- s.buyer.buy(bounded, s.Jobs, s.Buying) }()
 	s.clock.start()
 
 	began := time.Now()
@@ -36,7 +36,7 @@ func (s *stack) watch(ctx context.Context, bought chan error, began time.Time) e
 	defer func() {
 		cancel()
 		if buying {
-			<-bought
+			_ = <-bought
 		}
 	}()
 	ticker := time.NewTicker(lookEvery)

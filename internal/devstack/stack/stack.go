@@ -32,6 +32,8 @@ type Options struct {
 	Keep     bool          // go on after the report, until ctx ends
 	Server   string        // connection string of a PostgreSQL server; empty: start one
 	Bound    time.Duration // from the first job bought to the last one finished
+	Buying   time.Duration // over which the jobs are bought, where they can be that fast
+	Life     time.Duration // of a job at Sume, at most; a sixth of it at least
 	Out      io.Writer
 	Terminal bool // Out understands a line that is written over
 }

@@ -1,0 +1,177 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sumepoller/internal/devstack"
+)
+
+// devstackPath is the program under test.
+var devstackPath string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sumepoller-test-")
+	if err != nil {
+		panic(err)
+	}
+	devstackPath = filepath.Join(dir, "devstack")
+	if out, err := exec.Command("go", "build", "-o", devstackPath, ".").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// program prepares the program, in the repository's folder.
+func program(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	root, err := devstack.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(devstackPath, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), env...)
+	return cmd
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if err == nil {
+		return 0
+	}
+	if !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return exit.ExitCode()
+}
+
+func TestPostgresRunsACommandWithAServer(t *testing.T) {
+	t.Parallel()
+	out, err := program(t, []string{"DEV_DATABASE_URL="}, "postgres", "--",
+		"sh", "-c", `test -x "$PG_BIN/postgres" && echo "$DEV_DATABASE_URL"; exit 7`).Output()
+	if code := exitCode(t, err); code != 7 {
+		t.Errorf("exit code %d, want the command's 7", code)
+	}
+	if !strings.HasPrefix(string(out), "postgres://postgres:") {
+		t.Errorf("output %q, want the URL of a server with a password", out)
+	}
+}
+
+func TestPostgresStartsNoServerWhereOneIsNamed(t *testing.T) {
+	t.Parallel()
+	out, err := program(t, []string{"DEV_DATABASE_URL=mine"}, "postgres", "--", "sh", "-c", `echo "$DEV_DATABASE_URL"`).Output()
+	if err != nil || string(out) != "mine\n" {
+		t.Errorf("got %q, %v, want the server that was named", out, err)
+	}
+}
+
+func TestOnceRunsAgainOnlyForAnotherSource(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source, stamp, ran := filepath.Join(dir, "source"), filepath.Join(dir, "stamp"), filepath.Join(dir, "ran")
+	once := func(content, command string) int {
+		if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return exitCode(t, program(t, nil, "once", source, stamp, "--", "sh", "-c", command).Run())
+	}
+	run := "echo ran >>" + ran
+	for _, content := range []string{"one", "one", "two"} {
+		if code := once(content, run); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	if code := once("three", "exit 4"); code != 4 {
+		t.Errorf("exit code %d, want the command's 4", code)
+	}
+	if code := once("three", run); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	text, err := os.ReadFile(ran)
+	if got := strings.Count(string(text), "ran"); err != nil || got != 3 {
+		t.Errorf("ran %d times (%v), want 3: for one, two and three", got, err)
+	}
+}
+
+func TestByHandRequests(t *testing.T) {
+	t.Parallel()
+	var got []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = make([]byte, r.ContentLength)
+		_, _ = bufio.NewReader(r.Body).Read(got)
+		_, _ = w.Write([]byte(`{"stopped": 1}`))
+	}))
+	defer server.Close()
+	out, err := program(t, []string{"FUNCTION_URL=" + server.URL}, "invoke", "stop", `job_"1`).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if want := `{"stop":{"job_ids":["job_\"1"]}}`; string(got) != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+	for _, c := range []struct{ when, what, argument, want string }{
+		{"no job is named", "stop", "", "JOB="},
+		{"no file is named", "backfill", "", "FILE="},
+		{"the file is another request", "submit", "package.json", "idempotency_key"},
+	} {
+		t.Run(c.when, func(t *testing.T) {
+			out, err := program(t, []string{"FUNCTION_URL=" + server.URL}, "invoke", c.what, c.argument).CombinedOutput()
+			if exitCode(t, err) != 2 || !strings.Contains(string(out), c.want) {
+				t.Errorf("got %v, %s, want an error that names %s", err, out, c.want)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedRunLeavesNothing(t *testing.T) {
+	adoptOrphans(t)
+	for _, moment := range []string{"building the functions", "schema migrated", "pending"} {
+		t.Run("at "+moment, func(t *testing.T) {
+			temp := t.TempDir()
+			cmd := program(t, []string{"DEV_DATABASE_URL=", "TMPDIR=" + temp, "JOBS=20"}, "run")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			seen := false
+			for lines.Scan() {
+				if !seen && strings.Contains(lines.Text(), moment) {
+					seen = true
+					_ = cmd.Process.Signal(syscall.SIGINT)
+				}
+			}
+			if err := cmd.Wait(); exitCode(t, err) != 130 || !seen {
+				t.Errorf("got %v (moment seen: %v), want exit code 130", err, seen)
+			}
+			left, err := os.ReadDir(temp)
+			if err != nil || len(left) > 0 {
+				t.Errorf("left in the temporary folder: %v (%v)", left, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if orphans := awaitOrphans(ctx); len(orphans) > 0 {
+				t.Errorf("processes left: %q", orphans)
+			}
+		})
+	}
+}
