@@ -12,3 +12,9 @@ func (s *Store) SweepIn(d time.Duration) {
 	defer s.claim.mu.Unlock()
 	s.claim.sweepAt = time.Now().Add(d)
 }
+
+// SettleSQL is the settle's statement in the form that waits, to be explained.
+const SettleSQL = settleSQL
+
+// LeaseText writes a lease as the statements take it.
+var LeaseText = uuid

@@ -51,7 +51,7 @@ func transient(err error) bool {
 		return strings.HasPrefix(code, "08")
 	}
 	var network net.Error
-	return pgconn.SafeToRetry(err) || errors.As(err, &network) ||
+	return pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
 }

@@ -1,0 +1,130 @@
+package postgres_test
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// meter counts statements.
+type meter struct{ statements atomic.Int64 }
+
+func (m *meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	m.statements.Add(1)
+	return ctx
+}
+func (m *meter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (m *meter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (m *meter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
+	m.statements.Add(1)
+}
+func (m *meter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func TestStatementsAReadStayBelowATenth(t *testing.T) {
+	t.Parallel()
+	for name, ceiling := range map[string]int{"with no allowance": -1, "counted": 100_000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			const rows = 640
+			db.due(rows)
+			cfg, err := pgxpool.ParseConfig(db.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m meter
+			cfg.ConnConfig.Tracer = &m
+			pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(pool.Close)
+			s := postgres.NewStore(pool)
+			for range rows / 64 {
+				r := counting(64, ceiling)
+				var batch []poller.Settlement
+				for _, j := range claim(t, s, r).Jobs {
+					batch = append(batch, finishing(j.ID, r.Lease))
+				}
+				settle(t, s, batch...)
+			}
+			if n := float64(m.statements.Load()) / rows; n > 0.1 {
+				t.Errorf("%.3f statements a read, want at most 0.1", n)
+			} else {
+				t.Logf("%.3f statements a read", n)
+			}
+		})
+	}
+}
+
+// explained runs a statement under EXPLAIN and returns the bytes of WAL it wrote.
+func (t table) explained(conn *pgx.Conn, sql string, args ...any) int {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `EXPLAIN (ANALYZE, WAL, COSTS OFF, TIMING OFF) `+sql,
+		append([]any{pgx.QueryExecModeExec}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first line with WAL belongs to the topmost node, which counts all below.
+	found := regexp.MustCompile(`WAL: .*bytes=(\d+)`).FindStringSubmatch(strings.Join(plan, "\n"))
+	if found == nil {
+		t.Fatalf("no WAL in\n%s", strings.Join(plan, "\n"))
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAReadWritesLittleWAL(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	const rows = 1920
+	db.due(rows)
+	db.exec(`ANALYZE video_jobs`)
+	conn := db.session()
+	bytes := 0
+	for range rows / 192 {
+		r := want(192)
+		ids, leases, states := make([]string, 192), make([]string, 192), make([]string, 192)
+		statuses, finals := make([]string, 192), make([]string, 192)
+		delays, polled, errs := make([]int64, 192), make([]bool, 192), make([]string, 192)
+		bytes += db.explained(conn, postgres.ClaimSQL, postgres.LeaseText(r.Lease), "-infinity", false, r.For.Microseconds(), 192, -1)
+		found, err := conn.Query(t.Context(), `SELECT job_id FROM video_jobs WHERE lease_id = $1::text::uuid`, postgres.LeaseText(r.Lease))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err = pgx.AppendRows(ids[:0], found, pgx.RowTo[string])
+		if err != nil || len(ids) != 192 {
+			t.Fatalf("claimed %d: %v", len(ids), err)
+		}
+		for i, id := range ids {
+			leases[i], states[i], statuses[i], polled[i] = postgres.LeaseText(r.Lease), "completed", "completed", true
+			finals[i] = `{"data": {"job_id": "` + id + `", "status": "COMPLETED", "sume_status": "completed", "terminal": true, "result_ready": true, ` +
+				`"next_action": "fetch_result", "job": {"id": "` + id + `", "type": "video_generation", "status": "completed"}}, "request_id": "req_1"}`
+		}
+		bytes += db.explained(conn, postgres.SettleSQL, ids, leases, states, delays, polled, statuses, errs, finals, "300ms")
+	}
+	if n := bytes / rows; n > 900 {
+		t.Errorf("%d bytes of WAL a read, want at most 900", n)
+	} else {
+		t.Logf("%d bytes of WAL a read", n)
+	}
+}

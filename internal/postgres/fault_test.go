@@ -1,0 +1,187 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// killAll ends every other session of the database, as a restart would.
+func (t table) killAll() {
+	t.Helper()
+	t.number(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	          WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+}
+
+// Field case 2: the pool does not ping a connection that was used a moment ago.
+func TestConnectionsCutBetweenStatementsAreReplaced(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(30)
+	s := postgres.NewStore(pgtest.Pool(t, db.url))
+	r := counting(20, 100)
+	day := claim(t, s, r).Day
+	steps := map[string]func(){
+		"claim":   func() { claim(t, s, counting(3, 100)) },
+		"settle":  func() { settle(t, s, finishing("job_30", r.Lease)) },
+		"release": func() { release(t, s, day.Date, poller.Hold{JobID: "job_29", Lease: r.Lease}) },
+		"next due": func() {
+			if _, _, err := s.NextDue(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		},
+		"today": func() {
+			if _, err := s.Today(t.Context()); err != nil {
+				t.Error(err)
+			}
+		},
+		"backlog": func() {
+			if _, err := s.Backlog(t.Context()); err != nil {
+				t.Error(err)
+			}
+		},
+	}
+	for range steps {
+		for name, step := range steps {
+			db.killAll()
+			step()
+			if t.Failed() {
+				t.Fatalf("%s failed after its connection was cut", name)
+			}
+		}
+	}
+}
+
+func TestAConnectionCutDuringAStatementIsReplaced(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(2)
+	s := postgres.NewStore(pgtest.Pool(t, db.url))
+	r := want(2)
+	claim(t, s, r)
+	let := db.hold("job_1")
+	got := make(chan []poller.Outcome)
+	go func() { got <- settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease)) }()
+	db.awaitLockWait()
+	db.number(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	           WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	let()
+	if o := <-got; o[0] == poller.Lost || o[1] != poller.Done {
+		t.Errorf("outcomes %v, want the free row done and the other not lost", o)
+	}
+}
+
+// role makes a role that logs in and may do what grants say, and returns the
+// database's URL for it.
+func (t table) role(options string, grants ...string) string {
+	t.Helper()
+	lease := newLease()
+	name := fmt.Sprintf("store_test_%x", lease[:6])
+	t.exec(`CREATE ROLE ` + name + ` LOGIN ` + options)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, sql := range []string{`DROP OWNED BY ` + name, `DROP ROLE ` + name} {
+			if _, err := t.pool.Exec(ctx, sql); err != nil {
+				t.Errorf("%s: %v", sql, err)
+			}
+		}
+	})
+	for _, grant := range grants {
+		t.exec(`GRANT ` + grant + ` TO ` + name)
+	}
+	u, err := url.Parse(t.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(name)
+	return u.String()
+}
+
+func TestAServerWithoutAFreeConnectionIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(1)
+	busy := db.role("CONNECTION LIMIT 1", "SELECT, UPDATE ON video_jobs", "SELECT, INSERT, UPDATE ON read_budget")
+	only := pgtest.Pool(t, busy)
+	if err := only.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pool := pgtest.Pool(t, busy)
+	if err := pool.Ping(t.Context()); pgCode(err) != "53300" {
+		t.Fatalf("ping: %v, want too many connections", err)
+	}
+	got := make(chan int)
+	go func() { got <- len(claim(t, postgres.NewStore(pool), counting(1, 10)).Jobs) }()
+	only.Close()
+	if n := <-got; n != 1 {
+		t.Errorf("claimed %d rows, want 1", n)
+	}
+}
+
+func pgCode(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+func TestAServerThatIsAwayFailsWithinBoundsAndWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), "postgres://poller:hunter2@127.0.0.1:1/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := postgres.NewStore(pool)
+	for name, c := range map[string]struct{ within, least, most time.Duration }{
+		"the caller's context ends": {200 * time.Millisecond, 0, 2 * time.Second},
+		"nobody hurries":            {time.Minute, 2 * time.Second, 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), c.within)
+			defer cancel()
+			start := time.Now()
+			_, err := s.Claim(ctx, want(1))
+			if took := time.Since(start); took < c.least || took > c.most {
+				t.Errorf("took %v, want %v to %v", took, c.least, c.most)
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "claim due jobs: ") || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestAnErrorOfTheServerIsNotSwallowed(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	pool := pgtest.Pool(t, db.role("", "SELECT ON video_jobs, read_budget, video_submissions"))
+	s := postgres.NewStore(pool)
+	start := time.Now()
+	_, err := s.Settle(t.Context(), []poller.Settlement{finishing("job_1", newLease())})
+	if pgCode(err) != "42501" || !strings.HasPrefix(err.Error(), "settle job_1: ") {
+		t.Errorf("settle: %v, want permission denied", err)
+	}
+	if _, err := s.Claim(t.Context(), want(1)); pgCode(err) != "42501" {
+		t.Errorf("claim: %v, want permission denied", err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %v: tried again what cannot succeed", took)
+	}
+	if _, err := s.Backlog(t.Context()); err != nil {
+		t.Errorf("backlog as a role that may only SELECT: %v", err)
+	}
+}
