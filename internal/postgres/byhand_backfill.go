@@ -120,7 +120,7 @@ func (h *ByHand) Backfill(ctx context.Context, b poller.Backfill, pace time.Dura
 		done, err = rows.apply(ctx, tx, b, pace)
 		return err
 	}
-	err := error(nil)
+	var err error
 	if b.DryRun {
 		err = h.inTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, work)
 	} else {

@@ -9,8 +9,8 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// lockPending locks the rows to stop, in the order of job_id. The second
-// figure counts all of the ids that are in the table.
+// lockPending locks the rows to stop, in the order of job_id. coalesce hides
+// from the planner that the due index could serve: each row is found by its id.
 const lockPending = `
 SELECT v.job_id
   FROM video_jobs v

@@ -58,34 +58,3 @@ func TestStopAnnouncesEachJobOnceToAListener(t *testing.T) {
 		t.Errorf("announcements (-want +got):\n%s", diff)
 	}
 }
-
-func TestStopAnnouncesNothingBeforeItsCommit(t *testing.T) {
-	t.Parallel()
-	h := newHand(t)
-	h.backfill(poller.Backfill{JobIDs: []string{"job_1"}}, time.Second)
-	// A deferred trigger of the user's holds the commit up until the test
-	// lets go of a lock.
-	h.exec(`CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END';
-		CREATE CONSTRAINT TRIGGER gate AFTER UPDATE ON video_jobs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION gate()`)
-	conn := h.listen()
-	tx, err := h.pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7)`); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan poller.Stopped, 1)
-	go func() { done <- h.stop("job_1") }()
-	h.waiting(1)
-	if got := h.heard(conn); len(got) != 0 {
-		t.Errorf("heard %v before the commit", got)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	<-done
-	if diff := cmp.Diff(map[string]int{"job_1 stopped": 1}, h.heard(conn)); diff != "" {
-		t.Errorf("announcements (-want +got):\n%s", diff)
-	}
-}

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +26,9 @@ type hand struct {
 
 func newHand(t *testing.T) *hand {
 	t.Helper()
-	url := pgtest.URL(t)
-	pool := pgtest.Pool(t, url)
-	return &hand{ByHand: postgres.NewByHand(pool), t: t, url: url, pool: pool}
+	address := pgtest.URL(t)
+	pool := pgtest.Pool(t, address)
+	return &hand{ByHand: postgres.NewByHand(pool), t: t, url: address, pool: pool}
 }
 
 func (h *hand) exec(sql string, args ...any) {
@@ -44,6 +45,19 @@ func value[T any](h *hand, sql string, args ...any) T {
 		h.t.Fatalf("%s: %v", sql, err)
 	}
 	return v
+}
+
+// with returns the database's URL with one setting more.
+func (h *hand) with(key, value string) string {
+	h.t.Helper()
+	u, err := url.Parse(h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(key, value)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // lines returns what a query finds, each row as one text.
@@ -169,4 +183,17 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 			t.Errorf("did %+v, want %+v", got, want)
 		}
 	})
+}
+
+func TestBackfillOfMoreThanOneTransactionBears(t *testing.T) {
+	t.Parallel()
+	h := newHand(t)
+	h.exec(`INSERT INTO video_jobs (job_id, state) SELECT 'job_' || i, 'failed' FROM generate_series(1, 250001) i`)
+	_, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}}, time.Second)
+	if err == nil || !strings.Contains(err.Error(), "nothing was changed, give it a limit") {
+		t.Errorf("error %v, want one that asks for a limit", err)
+	}
+	if n := value[int](h, `SELECT count(*) FROM video_jobs WHERE state <> 'failed'`); n != 0 {
+		t.Errorf("%d rows were changed", n)
+	}
 }

@@ -82,6 +82,7 @@ func TestByHandWorkOfAllKindsAtOnceNeverDeadlocks(t *testing.T) {
 	for i := range ids {
 		backwards = append(backwards, ids[len(ids)-1-i])
 	}
+	h.ByHand = postgres.NewByHand(pgtest.Pool(t, h.with("pool_max_conns", "12")))
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() { h.backfill(poller.Backfill{JobIDs: ids}, time.Second) })
@@ -102,7 +103,7 @@ func TestByHandWithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	h := newHand(t)
 	h.exec(everyKind)
-	byHand := postgres.NewByHand(pgtest.Pool(t, h.url+"?default_query_exec_mode=exec"))
+	byHand := postgres.NewByHand(pgtest.Pool(t, h.with("default_query_exec_mode", "exec")))
 	after := time.Now().Add(-100 * 24 * time.Hour)
 	did, err := byHand.Backfill(t.Context(), poller.Backfill{
 		JobIDs: []string{"new"}, States: []string{"failed"}, Overdue: true, CreatedAfter: &after, Limit: 100,
