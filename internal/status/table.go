@@ -33,7 +33,7 @@ func (v view) table() string {
 }
 
 func (v view) overview(b *strings.Builder) {
-	w := columns(b)
+	var w strings.Builder
 	note := ""
 	if !v.StatesExact {
 		note = " at least (a large table is not counted to its end)"
@@ -49,22 +49,22 @@ func (v view) overview(b *strings.Builder) {
 		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(v.States[y], v.States[x]), cmp.Compare(x, y))
 	})
 	for _, s := range states {
-		fmt.Fprintf(w, "%s\t%d%s\n", clean(s), v.States[s], note)
+		fmt.Fprintf(&w, "%s\t%d%s\n", clean(s), v.States[s], note)
 	}
 	if len(states) == 0 {
-		fmt.Fprintln(w, "no jobs\t")
+		fmt.Fprintln(&w, "no jobs\t")
 	}
-	fmt.Fprintf(w, "\t\ndue now\t%d%s\n", v.Due, after(v.Due > 0, "the oldest for "+span(v.OldestDueSeconds)))
-	fmt.Fprintf(w, "being read\t%d\n", v.Leased)
-	fmt.Fprintf(w, "failing\t%d\n", v.FailingTotal)
+	fmt.Fprintf(&w, "\t\ndue now\t%d%s\n", v.Due, after(v.Due > 0, "the oldest for "+span(v.OldestDueSeconds)))
+	fmt.Fprintf(&w, "being read\t%d\n", v.Leased)
+	fmt.Fprintf(&w, "failing\t%d\n", v.FailingTotal)
 	left := "no daily limit"
 	if v.ReadsLeft != nil {
 		left = strconv.Itoa(*v.ReadsLeft) + " left today"
 	}
-	fmt.Fprintf(w, "reads today\t%d, %s\n", v.ReadsToday, left)
-	fmt.Fprintf(w, "unfinished submissions\t%d%s\n", v.SubmissionsTotal,
+	fmt.Fprintf(&w, "reads today\t%d, %s\n", v.ReadsToday, left)
+	fmt.Fprintf(&w, "unfinished submissions\t%d%s\n", v.SubmissionsTotal,
 		after(v.SubmissionsStuck > 0, strconv.Itoa(v.SubmissionsStuck)+" for over ten minutes"))
-	_ = w.Flush()
+	align(b, w.String())
 }
 
 func (v view) failing(b *strings.Builder) {
@@ -72,12 +72,12 @@ func (v view) failing(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nFAILING (%d of %d, the longest first)\n", len(v.Failing), v.FailingTotal)
-	w := columns(b)
-	fmt.Fprintln(w, "JOB\tFAILING FOR\tERRORS\tNEXT READ\tLAST ERROR")
+	var w strings.Builder
+	fmt.Fprintln(&w, "JOB\tFAILING FOR\tERRORS\tNEXT READ\tLAST ERROR")
 	for _, j := range v.Failing {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", clean(j.JobID), v.since(j.FailingSince), j.ConsecutiveErrors, v.until(j.NextPollAt), word(j.LastError))
+		fmt.Fprintf(&w, "%s\t%s\t%d\t%s\t%s\n", clean(j.JobID), v.since(j.FailingSince), j.ConsecutiveErrors, v.until(j.NextPollAt), word(j.LastError))
 	}
-	_ = w.Flush()
+	align(b, w.String())
 }
 
 func (v view) submissions(b *strings.Builder) {
@@ -85,12 +85,12 @@ func (v view) submissions(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nUNFINISHED SUBMISSIONS (%d of %d, the oldest first; submit again with the same key)\n", len(v.Submissions), v.SubmissionsTotal)
-	w := columns(b)
-	fmt.Fprintln(w, "IDEMPOTENCY KEY\tAGE\tLAST ERROR")
+	var w strings.Builder
+	fmt.Fprintln(&w, "IDEMPOTENCY KEY\tAGE\tLAST ERROR")
 	for _, s := range v.Submissions {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", clean(s.IdempotencyKey), span(float64(s.AgeSeconds)), word(s.LastError))
+		fmt.Fprintf(&w, "%s\t%s\t%s\n", clean(s.IdempotencyKey), span(float64(s.AgeSeconds)), word(s.LastError))
 	}
-	_ = w.Flush()
+	align(b, w.String())
 }
 
 func (v view) jobs(b *strings.Builder) {
@@ -98,8 +98,8 @@ func (v view) jobs(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\nJOBS\n")
-	w := columns(b)
-	fmt.Fprintln(w, "JOB\tSTATE\tSUME SAYS\tAGE\tREADS\tLAST READ\tNEXT READ\tFINISHED\tERRORS\tLAST ERROR")
+	var w strings.Builder
+	fmt.Fprintln(&w, "JOB\tSTATE\tSUME SAYS\tAGE\tREADS\tLAST READ\tNEXT READ\tFINISHED\tERRORS\tLAST ERROR")
 	for _, j := range v.Jobs {
 		next := v.until(j.NextPollAt)
 		switch {
@@ -108,15 +108,17 @@ func (v view) jobs(b *strings.Builder) {
 		case j.LeasedUntil != nil:
 			next = "being read"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\n", clean(j.JobID), clean(j.State), word(j.SumeStatus), v.since(j.CreatedAt), j.Polls,
+		fmt.Fprintf(&w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\n", clean(j.JobID), clean(j.State), word(j.SumeStatus), v.since(j.CreatedAt), j.Polls,
 			ago(v.since(j.LastPolledAt)), next, ago(v.since(j.FinishedAt)), j.ConsecutiveErrors, word(j.LastError))
 	}
-	_ = w.Flush()
+	align(b, w.String())
 }
 
-// columns aligns what is written to it.
-func columns(b *strings.Builder) *tabwriter.Writer {
-	return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+// align writes lines whose cells end with a tab as columns.
+func align(b *strings.Builder, lines string) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = w.Write([]byte(lines)) // into memory
+	_ = w.Flush()
 }
 
 func after(yes bool, more string) string {
