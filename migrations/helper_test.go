@@ -59,7 +59,7 @@ func upAs(t *testing.T, pool *pgxpool.Pool, role string) (migrations.Result, err
 	t.Helper()
 	config := pool.Config()
 	if role != "" {
-		config.ConnConfig.User = role
+		config.ConnConfig.User, config.ConnConfig.Password = role, rolePassword
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), allowed)
 	defer cancel()
@@ -118,13 +118,16 @@ SELECT line FROM (
 ) AS lines ORDER BY line COLLATE "C"`)
 }
 
+// rolePassword is for servers that ask for one.
+const rolePassword = "only for tests"
+
 // login creates a role of a name of its own, which is dropped at cleanup with
 // what it owns in pool's database.
 func login(t *testing.T, pool *pgxpool.Pool, attributes string) string {
 	t.Helper()
 	config := pool.Config().ConnConfig
 	role := strings.Replace(config.Database, "_test_", "_role_", 1) + "_" + strings.ToLower(attributes)
-	run(t, pool, `CREATE ROLE "`+role+`" `+attributes)
+	run(t, pool, `CREATE ROLE "`+role+`" PASSWORD '`+rolePassword+`' `+attributes)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		conn, err := pgx.ConnectConfig(ctx, config.Copy())
