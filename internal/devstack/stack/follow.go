@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -12,12 +13,9 @@ import (
 func (s *stack) follow(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, s.Bound)
 	defer cancel()
-	bought := make(chan error, 1)
-	go func() { bought <- s.buyer.buy(bounded, s.Jobs, s.Buying) }()
 	s.clock.start()
-
 	began := time.Now()
-	err := s.watch(bounded, bought, began)
+	err := s.watch(bounded, began)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -28,26 +26,23 @@ func (s *stack) follow(ctx context.Context) error {
 	return errors.Join(err, s.report(ctx, time.Since(began)))
 }
 
-// watch returns nil once all jobs are bought and none is pending. The buyer
-// has returned when it does.
-func (s *stack) watch(ctx context.Context, bought chan error, began time.Time) error {
+// watch has the jobs bought and returns nil once all are and none is pending.
+func (s *stack) watch(ctx context.Context, began time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
-	buying := true
-	defer func() {
-		cancel()
-		if buying {
-			_ = <-bought
-		}
-	}()
+	var buying sync.WaitGroup
+	defer buying.Wait()
+	defer cancel()
+	bought := make(chan error, 1)
+	buying.Go(func() { bought <- s.buyer.buy(ctx, s.Jobs, s.Buying) })
+	all := false
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case err := <-bought:
-			if buying = false; err != nil {
+			if all = true; err != nil {
 				return err
 			}
-			bought = nil
 		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -57,7 +52,7 @@ func (s *stack) watch(ctx context.Context, bought chan error, began time.Time) e
 			return err
 		}
 		s.screen.show(seen.line(time.Since(began)))
-		if !buying && seen.pending == 0 {
+		if all && seen.pending == 0 {
 			s.screen.settle(seen.line(time.Since(began)))
 			return nil
 		}

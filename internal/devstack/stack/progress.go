@@ -21,8 +21,8 @@ SELECT state,
        sum(polls),
        count(*) FILTER (WHERE next_poll_at <= now() AND leased_until <= now()), -- due
        count(*) FILTER (WHERE leased_until > now()),                            -- in flight
-       coalesce(max(extract(epoch FROM now() - next_poll_at)
-                    FILTER (WHERE leased_until <= now()), 0)::float8            -- late
+       coalesce(max(extract(epoch FROM now() - next_poll_at))
+                FILTER (WHERE leased_until <= now()), 0)::float8                -- late
 FROM video_jobs
 GROUP BY state`
 
