@@ -151,7 +151,7 @@ func TestAMissingOrBrokenDueIndexIsBuilt(t *testing.T) {
 func TestANameThatIsTakenIsTold(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns+`DROP INDEX their_due_idx; CREATE INDEX video_jobs_due_idx ON video_jobs (state)`)
-	if _, err := up(t, pool); err == nil || !strings.HasSuffix(err.Error(), "ALTER INDEX video_jobs_due_idx RENAME TO ...") {
+	if _, err := up(t, pool); err == nil || !strings.HasSuffix(err.Error(), "ALTER INDEX video_jobs_due_idx RENAME TO another_name") {
 		t.Errorf("got error %v, want one that names the cure", err)
 	}
 	run(t, pool, `ALTER INDEX video_jobs_due_idx RENAME TO theirs`)

@@ -63,7 +63,7 @@ func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 	_, err = conn.ExecContext(ctx, fmt.Sprintf(createDueIndex, "CONCURRENTLY"))
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == duplicateTable {
-		return errors.New("something else is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO ...")
+		return errors.New("something else is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO another_name")
 	}
 	return err
 }

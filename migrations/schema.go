@@ -39,6 +39,12 @@ const schemaHead = `-- The schema of the Sume job poller, for psql. Safe to run 
 -- with "canceling statement due to lock timeout", another program held locks on
 -- video_jobs: nothing was changed, run it again.
 --
+-- The functions' roles need, beside CONNECT on the database and USAGE on the schema:
+--   GRANT SELECT, INSERT, UPDATE ON video_jobs, read_budget TO <poller>;
+--   GRANT SELECT ON video_submissions TO <poller>;
+--   GRANT SELECT, INSERT, UPDATE ON video_submissions TO <submitter>;
+--   GRANT SELECT, INSERT ON video_jobs TO <submitter>;
+--
 -- A large video_jobs that lacks the index on next_poll_at: build that first, so
 -- that no writer waits:
 --   CREATE INDEX CONCURRENTLY video_jobs_due_idx ON video_jobs (next_poll_at) WHERE state = 'pending';

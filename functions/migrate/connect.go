@@ -13,18 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// dialLimit bounds each look-up and each dial of a check.
-const dialLimit = 5 * time.Second
+const (
+	dialLimit  = 5 * time.Second  // of each look-up and each dial of a check
+	loginLimit = 20 * time.Second // of a login, the secret's fetch included
+)
 
 // connect logs in as the administrator. Where that does not succeed, the error
 // says how far it came.
 func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
-	pool, err := openPool(ctx, h.cfg.Database, h.cache)
+	pool, err := h.logIn(ctx)
 	if err == nil {
-		if err = pool.Ping(ctx); err == nil {
-			return pool, nil
-		}
-		pool.Close()
+		return pool, nil
 	}
 	var refused *pgconn.ConnectError
 	if errors.As(err, &refused) {
@@ -33,6 +32,21 @@ func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 		}
 	}
 	return nil, fmt.Errorf("log in to the database: %s", oneLine(err))
+}
+
+// logIn opens the administrator's pool and one connection of it.
+func (h *handler) logIn(ctx context.Context) (*pgxpool.Pool, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginLimit)
+	defer cancel()
+	pool, err := openPool(ctx, h.cfg.Database, h.cache)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
 }
 
 // reach finds out whether it is the network that keeps the database away:
@@ -56,7 +70,7 @@ func reach(ctx context.Context, c *pgconn.Config) error {
 // loginAs opens one connection as a role, in the way that the functions do, and
 // closes it.
 func (h *handler) loginAs(ctx context.Context, pool *pgxpool.Pool, r role) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*dialLimit)
+	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	admin := pool.Config().ConnConfig
 	if r.secret != "" {
