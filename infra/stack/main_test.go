@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -40,13 +42,16 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "node is not in PATH; the CDK needs Node.js 20 or newer")
 		return
 	}
+	if err := withoutAWS(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
 	temp, err := os.MkdirTemp("", "stack")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
 	defer os.RemoveAll(temp)
-	withoutAWS()
 	defer jsii.Close()
 	dist := writeAssets(filepath.Join(temp, "dist"))
 	synth := func(name, file string, change func(*settings.Settings)) synthesis {
@@ -105,15 +110,25 @@ func newApp(out string) awscdk.App {
 	})
 }
 
-// withoutAWS takes away whatever could point at an account.
-func withoutAWS() {
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "CDK_") {
-			os.Unsetenv(name)
-		}
+// withoutAWS starts the tests anew, with nothing in the environment that could
+// point at an account: the CDK's process began, with the old environment, before
+// any line of this package ran.
+func withoutAWS() error {
+	const silence = "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION"
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "AWS_") || strings.HasPrefix(variable, "CDK_")
+	})
+	if os.Getenv(silence) == "" {
+		env = append(env, silence+"=20")
 	}
-	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	os.Setenv("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
+	if slices.Equal(env, os.Environ()) {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, env)
 }
 
 // writeAssets writes the smallest files that pass for the functions, each with

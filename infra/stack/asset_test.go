@@ -1,0 +1,164 @@
+package stack_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/infra/stack"
+)
+
+func TestWhatIsWrongWithTheAssetsIsOneLinePerFolder(t *testing.T) {
+	write := func(t *testing.T, path string, data []byte, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(path, data, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, folder string)
+		want  string
+	}{
+		"nothing": {func(*testing.T, string) {}, ""},
+		"no folder": {func(t *testing.T, folder string) {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		}, "no such folder; run `make build`"},
+		"an empty folder": {func(t *testing.T, folder string) {
+			if err := os.Remove(filepath.Join(folder, "bootstrap")); err != nil {
+				t.Fatal(err)
+			}
+		}, "holds something else than one file named bootstrap"},
+		"a second file": {func(t *testing.T, folder string) { write(t, filepath.Join(folder, "notes"), nil, 0o644) },
+			"holds something else than one file named bootstrap"},
+		"another processor": {func(t *testing.T, folder string) { write(t, filepath.Join(folder, "bootstrap"), program(amd64), 0o755) },
+			"built for x86_64, the functions run on arm64; run `make build` without GOARCH"},
+		"no program": {func(t *testing.T, folder string) {
+			write(t, filepath.Join(folder, "bootstrap"), []byte("#!/bin/sh\n"), 0o755)
+		},
+			"no Linux program"},
+		"no right to run": {func(t *testing.T, folder string) {
+			if err := os.Chmod(filepath.Join(folder, "bootstrap"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "not executable"},
+		"25 MB": {func(t *testing.T, folder string) {
+			if err := os.Truncate(filepath.Join(folder, "bootstrap"), 25<<20); err != nil {
+				t.Fatal(err)
+			}
+		}, "has 25 MB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dist := writeAssets(t.TempDir())
+			folder := filepath.Join(dist, "submit")
+			c.spoil(t, folder)
+			err := stack.CheckAssets(dist)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), folder+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Field case 26: builds from two folders give the same bytes, so that a commit
+// that changes no code deploys nothing. The programs are the real ones.
+func TestFieldCase26TwoBuildsFromTwoFoldersGiveOneHash(t *testing.T) {
+	var builds [2]map[string][32]byte
+	for i := range builds {
+		root := filepath.Join(t.TempDir(), []string{"one", "two"}[i])
+		for _, part := range []string{"go.mod", "go.sum", "Makefile", "functions", "internal", "migrations"} {
+			copyTree(t, filepath.Join("..", "..", part), filepath.Join(root, part))
+		}
+		build := exec.Command("make", "-C", root, "build")
+		build.Env = append(os.Environ(), "MAKEFLAGS=", "GOFLAGS=", "GOARCH=")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("make build: %v\n%s", err, out)
+		}
+		dist := filepath.Join(root, "dist")
+		if err := stack.CheckAssets(dist); err != nil {
+			t.Error(err)
+		}
+		builds[i] = map[string][32]byte{}
+		for _, name := range []string{"poller", "submit", "migrate"} {
+			data, err := os.ReadFile(filepath.Join(dist, name, "bootstrap"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			builds[i][name] = sha256.Sum256(data)
+		}
+	}
+	if diff := cmp.Diff(builds[0], builds[1]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.IsDir() {
+		err = os.CopyFS(to, os.DirFS(from))
+	} else {
+		var data []byte
+		if data, err = os.ReadFile(from); err == nil {
+			if err = os.MkdirAll(filepath.Dir(to), 0o755); err == nil {
+				err = os.WriteFile(to, data, 0o644)
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Field case 25: with no credentials and no AWS variable the CDK neither asks
+// for a look-up nor writes what it puts in where one is missing.
+func TestFieldCase25NothingIsLookedUp(t *testing.T) {
+	for name, s := range map[string]synthesis{"given": given, "made": made, "passwords": passwords} {
+		var manifest struct {
+			Missing []any
+		}
+		data, err := os.ReadFile(filepath.Join(s.out, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if len(manifest.Missing) > 0 {
+			t.Errorf("%s: looks up %v", name, manifest.Missing)
+		}
+		all := text(t, s.app.ToJSON())
+		if s.data != nil {
+			all += text(t, s.data.ToJSON())
+		}
+		for _, placeholder := range []string{"vpc-12345", "s-12345", "p-12345", "sg-12345", "dummy1", "unknown-"} {
+			if strings.Contains(all, placeholder) {
+				t.Errorf("%s: got %s", name, placeholder)
+			}
+		}
+	}
+}
+
+// A deploy with the credentials of another account than the database's is
+// refused by the command line, since the stack names its own.
+func TestTheStackIsPinnedToTheDatabasesAccountAndRegion(t *testing.T) {
+	if got := *given.stacks.App.Account() + " " + *given.stacks.App.Region(); got != "111122223333 eu-central-1" {
+		t.Errorf("got %s", got)
+	}
+}

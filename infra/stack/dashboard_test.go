@@ -1,0 +1,85 @@
+package stack_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// widget is one of the dashboard's, as far as the tests look.
+type widget struct {
+	Type       string
+	X, Y       int
+	Width      int
+	Properties struct {
+		Markdown string
+		Title    string
+		Query    string
+		Alarms   []any
+	}
+}
+
+// widgets returns the dashboard's in reading order. Names that CloudFormation
+// fills in stand as their resource's id.
+func widgets(t *testing.T, s synthesis) []widget {
+	t.Helper()
+	_, r := only(t, s.app, "AWS::CloudWatch::Dashboard")
+	join := r.Properties["DashboardBody"].(map[string]any)["Fn::Join"].([]any)
+	var body strings.Builder
+	for _, part := range join[1].([]any) {
+		switch part := part.(type) {
+		case string:
+			body.WriteString(part)
+		case map[string]any:
+			body.WriteString("filled-in")
+		}
+	}
+	var board struct{ Widgets []widget }
+	if err := json.Unmarshal([]byte(body.String()), &board); err != nil {
+		t.Fatal(err)
+	}
+	return board.Widgets
+}
+
+func TestTheDashboardAnswersInThisOrder(t *testing.T) {
+	var got []string
+	y := -1
+	for _, w := range widgets(t, given) {
+		if w.Type != "text" {
+			continue
+		}
+		got = append(got, w.Properties.Markdown)
+		if w.Y <= y || w.X != 0 || w.Width != 24 {
+			t.Errorf("%s stands at %d,%d, want a row of its own", w.Properties.Markdown, w.X, w.Y)
+		}
+		y = w.Y
+	}
+	want := []string{
+		"## Is it running?", "## Is anything late?", "## What came of the jobs?", "## How is the day's allowance spent?", "## What failed last?",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheDashboardShowsEachAlarmAndReadsTheSummaries(t *testing.T) {
+	shown, queries := 0, 0
+	for _, w := range widgets(t, given) {
+		shown += len(w.Properties.Alarms)
+		if w.Type != "log" {
+			continue
+		}
+		queries++
+		if !strings.Contains(w.Properties.Query, "SOURCE '/aws/lambda/sume-poller-poller'") || !strings.Contains(w.Properties.Query, `filter message = "run"`) {
+			t.Errorf("%s: got %s", w.Properties.Title, w.Properties.Query)
+		}
+	}
+	if want := len(alarms(t, given)); shown != want {
+		t.Errorf("got %d alarms shown, want %d", shown, want)
+	}
+	if queries != 4 {
+		t.Errorf("got %d queries, want 4", queries)
+	}
+}

@@ -1,0 +1,85 @@
+package stack_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
+
+	"sumepoller/infra/settings"
+	"sumepoller/infra/stack"
+)
+
+// accepted is a finding that stays, and why.
+type accepted struct{ path, id, finding, reason string }
+
+var acceptedInApp = []accepted{
+	{"/App/SumeApiKey", "AwsSolutions-SMG4", "", "Sume issues the key; nothing here can make a new one. The README says how to change it."},
+	{"/App/PollerLogin", "AwsSolutions-SMG4", "", "Only without IAM login. A new password must reach the database with the secret: migrate sets it."},
+	{"/App/SubmitterLogin", "AwsSolutions-SMG4", "", "Only without IAM login. A new password must reach the database with the secret: migrate sets it."},
+	{"/App/PollerRole", "AwsSolutions-IAM5", "Resource::*", "EC2 knows no resource for attaching to a network; the same calls are denied to the function's code."},
+	{"/App/SubmitRole", "AwsSolutions-IAM5", "Resource::*", "EC2 knows no resource for attaching to a network; the same calls are denied to the function's code."},
+	{"/App/MigrateRole", "AwsSolutions-IAM5", "Resource::*", "EC2 knows no resource for attaching to a network; the same calls are denied to the function's code."},
+}
+
+var acceptedInData = []accepted{
+	{"/Data/Database", "AwsSolutions-RDS3", "", "One zone by default: the poller waits for the database to come back and loses nothing."},
+	{"/Data/Database", "AwsSolutions-RDS11", "", "The port is open to the functions' security group alone; another number hides nothing."},
+}
+
+// The AwsSolutions pack finds nothing but what is accepted above, with its
+// reason.
+func TestTheAwsSolutionsPackFindsNothingMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		file   string
+		change func(*settings.Settings)
+	}{
+		"given":     {"existing.json", func(*settings.Settings) {}},
+		"made":      {"new-database.json", func(*settings.Settings) {}},
+		"passwords": {"existing.json", everyOption},
+	} {
+		s, err := settings.Load(filepath.Join("..", "examples", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(&s)
+		temp := t.TempDir()
+		app := newApp(filepath.Join(temp, "out"))
+		stacks := stack.Build(app, s, writeAssets(filepath.Join(temp, "dist")))
+		awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
+		accept(stacks.App, acceptedInApp)
+		if stacks.Data != nil {
+			accept(stacks.Data, acceptedInData)
+		}
+		// A finding fails the synthesis, which prints it.
+		check(t, func() { app.Synth(nil) })
+		for _, of := range []awscdk.Stack{stacks.App, stacks.Data} {
+			if of == nil {
+				continue
+			}
+			for _, m := range *assertions.Annotations_FromStack(of).FindError(jsii.String("*"), assertions.Match_StringLikeRegexp(jsii.String("AwsSolutions.*"))) {
+				t.Errorf("%s: %s: %v", name, *m.Id, m.Entry.Data)
+			}
+		}
+	}
+}
+
+// accept suppresses what stands in this stack; a path of another variant is
+// passed over.
+func accept(of awscdk.Stack, list []accepted) {
+	for _, a := range list {
+		id := filepath.Base(a.path)
+		child := of.Node().TryFindChild(jsii.String(id))
+		if child == nil {
+			continue
+		}
+		s := &cdknag.NagPackSuppression{Id: jsii.String(a.id), Reason: jsii.String(a.reason)}
+		if a.finding != "" {
+			s.AppliesTo = &[]any{a.finding}
+		}
+		cdknag.NagSuppressions_AddResourceSuppressions(child, &[]*cdknag.NagPackSuppression{s}, jsii.Bool(true))
+	}
+}
