@@ -35,20 +35,11 @@ func (inv *invocation) connect(ctx context.Context) (t table, disconnect func(),
 	return t, func() { inv.disconnect(pool) }, nil
 }
 
-// disconnect closes the pool in bounded time: a connection that hangs must not
-// cost the answer.
+// disconnect closes the pool in bounded time, well before the limit.
 func (inv *invocation) disconnect(pool *pgxpool.Pool) {
 	within := time.Second
 	if deadline, ok := inv.ctx.Deadline(); ok {
 		within = min(within, time.Until(deadline)/2)
 	}
-	closed := make(chan struct{})
-	go func() {
-		pool.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(within):
-	}
+	postgres.Close(pool, within)
 }
