@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -160,4 +162,18 @@ func (t table) hold(id string) (letGo func()) {
 			t.Error(err)
 		}
 	}
+}
+
+// portOf returns the port of an address.
+func portOf(t testing.TB, address string) int {
+	t.Helper()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }

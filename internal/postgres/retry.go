@@ -22,10 +22,17 @@ const (
 // retry runs do until it brings something else than a failed connection, ctx
 // ends, or the time for it is over. What do does must bear being done twice.
 func retry(ctx context.Context, do func() error) error {
-	started := time.Now()
+	started, renewed := time.Now(), false
 	for pause := retryPause; ; pause = min(2*pause, retryMost) {
 		err := do()
-		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(started)+pause > retryFor {
+		if err == nil || ctx.Err() != nil || time.Since(started)+pause > retryFor {
+			return err
+		}
+		switch {
+		case transient(err):
+		case refusedLogin(err) && !renewed: // the next connection fetches the login anew
+			renewed = true
+		default:
 			return err
 		}
 		timer := time.NewTimer(pause)

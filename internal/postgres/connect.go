@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/config"
+)
+
+const (
+	connectTimeout = 4 * time.Second // of one attempt, where the connection string names none
+	pingTimeout    = 2 * time.Second // of a connection that has been idle
+	driverDefault  = 2 * time.Minute // the driver's own, where nobody named one
+)
+
+// Connect opens a pool on the database that cfg names and its first connection,
+// so that a login that is refused shows here. Further connections are opened as
+// needed, cfg.MaxConns at most; whoever gets the pool closes it (see Close)
+// before a sandbox freezes. Logins serves a cfg with a SecretID and may be nil
+// for others; an error of its own is wrapped.
+//
+// Beyond loopback and Unix sockets the server's certificate and name are
+// verified in full. A refused password is fetched anew once. A server that is
+// away is tried again for a few seconds.
+func Connect(ctx context.Context, cfg config.Database, logins Logins) (*pgxpool.Pool, error) {
+	return connect(ctx, cfg, logins, outside{})
+}
+
+// outside is what a connection takes from beyond the process; the zero value is
+// the real thing.
+type outside struct {
+	region      string // where credentials are set
+	credentials aws.CredentialsProvider
+	dial        pgconn.DialFunc // looks names up too
+}
+
+func connect(ctx context.Context, cfg config.Database, logins Logins, out outside) (*pgxpool.Pool, error) {
+	pool, err := open(ctx, cfg, logins, out)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	err = retry(ctx, func() error {
+		conn, err := pool.Acquire(ctx)
+		if err == nil {
+			conn.Release()
+		}
+		return err
+	})
+	if err != nil {
+		Close(pool, time.Second)
+		return nil, fmt.Errorf("connect to the database: %w", oneLine{err})
+	}
+	return pool, nil
+}
+
+// open makes the pool and connects nothing.
+func open(ctx context.Context, cfg config.Database, logins Logins, out outside) (*pgxpool.Pool, error) {
+	var pc *pgxpool.Config
+	var err error
+	switch {
+	case cfg.URL != "":
+		pc, err = parseURL(cfg.URL)
+	case cfg.SecretID != "":
+		pc, err = secretConfig(ctx, cfg, logins)
+	case cfg.Auth == config.DatabaseAuthIAM:
+		pc, err = iamConfig(ctx, cfg, out)
+	default:
+		err = fmt.Errorf("%s is not set", config.DatabaseURL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pc.MaxConns = int32(max(1, cfg.MaxConns))
+	pc.MinConns, pc.MinIdleConns = 0, 0
+	pc.PingTimeout = pingTimeout
+	if pc.ConnConfig.ConnectTimeout == driverDefault || pc.ConnConfig.ConnectTimeout == 0 {
+		pc.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if out.dial != nil {
+		pc.ConnConfig.DialFunc = out.dial
+		pc.ConnConfig.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+	}
+	return pgxpool.NewWithConfig(ctx, pc)
+}
+
+// Close closes the pool, and gives up waiting after a while: a connection that
+// hangs must not cost the caller its answer.
+func Close(pool *pgxpool.Pool, within time.Duration) {
+	closed := make(chan struct{})
+	go func() {
+		pool.Close()
+		close(closed)
+	}()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
+}
+
+// parseURL reads a connection string. Its errors hold nothing of it: where it
+// does not parse, what stands in it may be a part of the password.
+func parseURL(raw string) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(raw)
+	if err == nil {
+		if local(pc.ConnConfig) {
+			return pc, nil
+		}
+		if mode := sslMode(raw); unverified[mode] {
+			return nil, fmt.Errorf("%s: sslmode=%s does not verify the server; leave it out or set sslmode=verify-full", config.DatabaseURL, mode)
+		}
+		if pc, err = pgxpool.ParseConfig(withFullVerification(raw)); err == nil {
+			return pc, trustRDS(pc.ConnConfig)
+		}
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil, fmt.Errorf("%s: a file that it names cannot be read: %w", config.DatabaseURL, file)
+	}
+	return nil, fmt.Errorf("%s does not parse; want postgres://USER:PASSWORD@HOST:PORT/NAME, "+
+		"each part percent-encoded where it holds any of # %% ? / : @ [ or a blank", config.DatabaseURL)
+}
+
+// parseFields makes a configuration of values that need no encoding. The
+// password is put into its field later.
+func parseFields(host string, port int, name, user string) (*pgxpool.Config, error) {
+	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	text := fmt.Sprintf(`host='%s' port=%d dbname='%s' user='%s'`, quote.Replace(host), port, quote.Replace(name), quote.Replace(user))
+	if localHost(host) {
+		return pgxpool.ParseConfig(text + ` sslmode=prefer`)
+	}
+	pc, err := pgxpool.ParseConfig(text + ` sslmode=verify-full`)
+	if err != nil {
+		return nil, err
+	}
+	return pc, trustRDS(pc.ConnConfig)
+}
+
+// oneLine writes an error in one line: the driver gives each address a host has
+// a line of its own.
+type oneLine struct{ error }
+
+func (e oneLine) Unwrap() error { return e.error }
+
+func (e oneLine) Error() string {
+	fields := strings.FieldsFunc(e.error.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return strings.ReplaceAll(strings.Join(fields, "; "), ":; ", ": ")
+}
+
+// refusedLogin tells that the server did not let the login in.
+func refusedLogin(err error) bool {
+	code := sqlState(err)
+	return code == "28P01" || code == "28000"
+}
+
+// watchLogin calls refused when the server does not let the login in.
+func watchLogin(cc *pgx.ConnConfig, refused func()) {
+	next := cc.OnPgError
+	cc.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if refusedLogin(err) {
+			refused()
+		}
+		return next == nil || next(conn, err)
+	}
+}

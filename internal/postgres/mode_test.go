@@ -1,0 +1,170 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// cycle runs every method once on ten due rows.
+func (t table) cycle(s *postgres.Store) {
+	t.Helper()
+	r := counting(10, 1000)
+	got := claim(t, s, r)
+	if len(got.Jobs) != 10 || got.Day.Reads != 10 {
+		t.Errorf("claimed %d rows, %d reads, want 10 and 10", len(got.Jobs), got.Day.Reads)
+	}
+	if _, ok, err := s.NextDue(t.Context(), []poller.LeaseID{r.Lease}); ok || err != nil {
+		t.Errorf("next due but for the own leases: %v, %v", ok, err)
+	}
+	for _, j := range got.Jobs[:8] {
+		if o := settle(t, s, finishing(j.ID, r.Lease)); o[0] != poller.Done {
+			t.Errorf("settle: %v", o)
+		}
+	}
+	hold := poller.Hold{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
+	if o := release(t, s, got.Day.Date, hold); o[0] != poller.Done {
+		t.Errorf("release: %v", o)
+	}
+	b, err := s.Backlog(t.Context())
+	if err != nil || b.Pending != 2 || b.Due != 1 || b.ReadsToday != 9 {
+		t.Errorf("backlog %+v, %v", b, err)
+	}
+	if day, err := s.Today(t.Context()); err != nil || day.Reads != 9 {
+		t.Errorf("today %+v, %v", day, err)
+	}
+}
+
+// Field case 1: with a transaction pooler nothing may be prepared under a name.
+func TestEveryModeOfTheDriverServes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(10)
+			db.cycle(postgres.NewStore(pgtest.Pool(t, db.url+"?default_query_exec_mode="+mode)))
+			if n := db.number(`SELECT count(*) FROM video_jobs WHERE final_status ->> 'sume_status' = 'completed'`); n != 8 {
+				t.Errorf("%d answers kept, want 8", n)
+			}
+		})
+	}
+}
+
+// Field case 7.
+func TestAColumnAddedWhileStatementsAreCachedChangesNothing(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	s := postgres.NewStore(db.pool)
+	db.due(10)
+	db.cycle(s)
+	db.exec(`ALTER TABLE video_jobs ADD COLUMN customer text NOT NULL DEFAULT 'x'`)
+	db.exec(`ALTER TABLE read_budget ADD COLUMN note text`)
+	db.exec(`TRUNCATE video_jobs, read_budget`)
+	s.Reset()
+	db.due(10)
+	db.cycle(s)
+}
+
+// Field case 9: a frozen sandbox holds no lock, whenever it was frozen.
+func TestNothingIsLeftOpenBetweenCalls(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(10)
+	s := postgres.NewStore(pgtest.Pool(t, db.url))
+	db.cycle(s)
+	const open = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+	              AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'`
+	if n := db.number(open); n != 0 {
+		t.Errorf("%d transactions are open, want none", n)
+	}
+	const set = `SELECT current_setting('lock_timeout') || ' ' || current_setting('synchronous_commit')`
+	var got string
+	for range 4 {
+		if err := db.pool.QueryRow(t.Context(), set).Scan(&got); err != nil || got != "0 on" {
+			t.Errorf("settings %q, %v, want them as they were", got, err)
+		}
+	}
+}
+
+func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
+	t.Parallel()
+	const lease = `UPDATE video_jobs SET leased_until = now() + interval '20 seconds', lease_id = '11111111111111111111111111111111' WHERE job_id = 'job_1'`
+	own := []poller.LeaseID{{0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11}}
+	for name, c := range map[string]struct {
+		rows map[string]time.Duration // late by
+		then string
+		own  []poller.LeaseID
+		want time.Duration
+		none bool
+	}{
+		"no row":                          {none: true},
+		"due now":                         {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, want: -time.Minute},
+		"due later":                       {rows: map[string]time.Duration{"job_1": -time.Minute, "job_2": -time.Hour}, want: time.Minute},
+		"finished":                        {rows: map[string]time.Duration{"job_1": time.Minute}, then: `UPDATE video_jobs SET state = 'completed'`, none: true},
+		"leased to another":               {rows: map[string]time.Duration{"job_1": time.Minute}, then: lease, want: 20 * time.Second},
+		"leased to another, one due soon": {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -5 * time.Second}, then: lease, want: 5 * time.Second},
+		"leased to another, one due late": {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, then: lease, want: 20 * time.Second},
+		"one's own":                       {rows: map[string]time.Duration{"job_1": time.Minute}, then: lease, own: own, none: true},
+		"one's own, one due later":        {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, then: lease, own: own, want: time.Minute},
+		"a lease past all leases":         {rows: map[string]time.Duration{"job_1": time.Minute}, then: `UPDATE video_jobs SET leased_until = 'infinity'`, want: -time.Minute},
+		"due never":                       {rows: map[string]time.Duration{"job_1": time.Minute}, then: `UPDATE video_jobs SET next_poll_at = 'infinity'`, want: 36525 * 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			for id, late := range c.rows {
+				db.job(id, late)
+			}
+			if c.then != "" {
+				db.exec(c.then)
+			}
+			in, ok, err := postgres.NewStore(db.pool).NextDue(t.Context(), c.own)
+			if err != nil || ok == c.none {
+				t.Fatalf("%v, %v, %v; want none: %v", in, ok, err, c.none)
+			}
+			if off := in - c.want; !c.none && (off > 0 || off < -10*time.Second) && c.want < 24*time.Hour {
+				t.Errorf("in %v, want %v", in, c.want)
+			}
+		})
+	}
+}
+
+func TestBacklogCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	for _, id := range []string{"due", "failing", "failing_lately", "leased", "finished"} {
+		db.job(id, time.Minute)
+	}
+	db.job("oldest", 10*time.Minute)
+	db.job("later", -time.Minute)
+	db.exec(`UPDATE video_jobs SET failing_since = now() - interval '31 minutes' WHERE job_id = 'failing'`)
+	db.exec(`UPDATE video_jobs SET failing_since = now() - interval '29 minutes' WHERE job_id = 'failing_lately'`)
+	db.exec(`UPDATE video_jobs SET leased_until = now() + interval '1 minute' WHERE job_id = 'leased'`)
+	db.exec(`UPDATE video_jobs SET state = 'completed', created_at = now() - interval '1 year' WHERE job_id = 'finished'`)
+	db.exec(`UPDATE video_jobs SET created_at = now() - interval '1 hour' WHERE job_id = 'due'`)
+	db.exec(`UPDATE video_jobs SET created_at = NULL, last_polled_at = now() - interval '2 hours' WHERE job_id = 'later'`)
+	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES
+	         ('stuck', '{}', 'sending', now() - interval '11 minutes'),
+	         ('under way', '{}', 'sending', now() - interval '9 minutes'),
+	         ('accepted', '{}', 'accepted', now() - interval '1 hour')`)
+	db.exec(`INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'utc')::date, 7)`)
+	got, err := postgres.NewStore(db.pool).Backlog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := got.OldestDue - 10*time.Minute; d < 0 || d > time.Minute {
+		t.Errorf("oldest due %v, want ten minutes", got.OldestDue)
+	}
+	if d := got.OldestPending - 2*time.Hour; d < 0 || d > time.Minute {
+		t.Errorf("oldest pending %v, want two hours", got.OldestPending)
+	}
+	got.OldestDue, got.OldestPending = 0, 0
+	want := poller.Backlog{Pending: 6, Due: 4, Failing: 1, StuckSubmissions: 1, ReadsToday: 7}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
