@@ -2,7 +2,6 @@ package sumetest
 
 import (
 	"bytes"
-	"compress/gzip"
 	"io"
 	"net"
 	"net/http"
@@ -125,10 +124,7 @@ func (f Fault) send(w http.ResponseWriter, r *http.Request, status int, body []b
 	if f.Gzip {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.WriteHeader(status)
-		zip := gzip.NewWriter(w)
-		_, _ = zip.Write(body)
-		_, _ = io.CopyN(zip, blanks{}, int64(max(f.Size-len(body), 0)))
-		_ = zip.Close()
+		sendZipped(w, r, body, f.Size-len(body))
 		return
 	}
 	if f.Size > len(body) {
@@ -188,13 +184,4 @@ func noLength(w http.ResponseWriter, status int, body []byte) {
 	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "HTTP/1.1 "+strconv.Itoa(status)+" "+http.StatusText(status)+
 		"\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"+string(body))
-}
-
-type blanks struct{}
-
-func (blanks) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
 }

@@ -3,6 +3,7 @@ package sumetest
 import (
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 type Server struct {
 	URL  string // http://127.0.0.1:PORT
 	http *http.Server
-	done chan struct{}
+	busy sync.WaitGroup // its goroutines
 }
 
 // Listen starts a server. The caller closes it.
@@ -19,22 +20,22 @@ func Listen(h http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		URL:  "http://" + l.Addr().String(),
-		http: &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second},
-		done: make(chan struct{}),
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(l)
-	}()
+	s := &Server{URL: "http://" + l.Addr().String()}
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.busy.Add(1)
+		defer s.busy.Done()
+		h.ServeHTTP(w, r)
+	})
+	s.http = &http.Server{Handler: counted, ReadHeaderTimeout: 30 * time.Second}
+	s.busy.Go(func() { _ = s.http.Serve(l) })
 	return s, nil
 }
 
-// Close ends the server and every connection to it.
+// Close ends the server and every connection to it, and waits for the handlers
+// that were at work.
 func (s *Server) Close() {
 	_ = s.http.Close()
-	<-s.done
+	s.busy.Wait()
 }
 
 // Handler serves all parts under one address: the API under /v1/, the control
