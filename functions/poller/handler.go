@@ -85,9 +85,7 @@ func runID(ctx context.Context) string {
 // report writes the summary line and the metrics line. What cannot be written
 // can be told nowhere.
 func (inv *invocation) report() {
-	if inv.sum.ElapsedSeconds == 0 {
-		inv.sum.ElapsedSeconds = time.Since(inv.started).Round(time.Millisecond).Seconds()
-	}
+	inv.elapsed()
 	_ = telemetry.LogSummary(inv.ctx, inv.log, inv.sum, inv.err)
 	_ = telemetry.Emit(inv.metrics, telemetry.Run{
 		Function: inv.function, Summary: inv.sum, Counted: inv.counted, At: time.Now(),

@@ -67,6 +67,7 @@ func (inv *invocation) do(ctx context.Context, request poller.Request, t table) 
 		return inv.stop(ctx, *request.Stop, t)
 	case poller.ModeBackfill:
 		if err := inv.backfill(ctx, *request.Backfill, t); err != nil || request.Backfill.DryRun {
+			inv.elapsed()
 			return inv.sum, err
 		}
 	}
@@ -81,6 +82,15 @@ func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table)
 		return inv.fail(poller.FailedDatabase, err)
 	}
 	inv.sum.Registered, inv.sum.Reopened = done.Registered, done.Reopened
+	if !b.DryRun {
+		return nil // the run that follows counts what waits
+	}
+	waits, err := t.Backlog(ctx)
+	if err != nil {
+		return inv.fail(poller.FailedDatabase, err)
+	}
+	inv.sum.Backlog, inv.sum.DueRemaining, inv.sum.ReadsToday = waits, waits.Due, waits.ReadsToday
+	inv.sum.OldestDueSeconds = waits.OldestDue.Round(time.Millisecond).Seconds()
 	return nil
 }
 
@@ -110,5 +120,13 @@ func (inv *invocation) fail(kind string, err error) error {
 		kind = poller.FailedSecret
 	}
 	inv.sum.Stopped = poller.Canceled
+	inv.elapsed()
 	return &poller.Failure{Kind: kind, Err: err}
+}
+
+// elapsed tells how long the invocation has taken, where no run did.
+func (inv *invocation) elapsed() {
+	if inv.sum.ElapsedSeconds == 0 {
+		inv.sum.ElapsedSeconds = time.Since(inv.started).Round(time.Millisecond).Seconds()
+	}
 }
