@@ -37,7 +37,7 @@ func TestRunWithAKeyRefusedForGoodFailsAndChargesNoRow(t *testing.T) {
 	w := newWorld(t)
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
 	w.api.SetKeys("another")
-	w.fails(t, t.Context(), poller.FailedKey)
+	_ = w.fails(t, t.Context(), poller.FailedKey)
 	w.untouched(t)
 	if names := w.metrics(t); len(names) != 12 {
 		t.Errorf("%d metrics: %v", len(names), names)
