@@ -20,7 +20,9 @@ const (
 )
 
 // retry runs do until it brings something else than a failed connection, ctx
-// ends, or the time for it is over. What do does must bear being done twice.
+// ends, or the time for it is over. A login that is refused is tried once more:
+// the connection that was refused has its password fetched anew. What do does
+// must bear being done twice.
 func retry(ctx context.Context, do func() error) error {
 	started, renewed := time.Now(), false
 	for pause := retryPause; ; pause = min(2*pause, retryMost) {
@@ -30,7 +32,7 @@ func retry(ctx context.Context, do func() error) error {
 		}
 		switch {
 		case transient(err):
-		case refusedLogin(err) && !renewed: // the next connection fetches the login anew
+		case refusedLogin(err) && !renewed:
 			renewed = true
 		default:
 			return err
