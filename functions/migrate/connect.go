@@ -11,17 +11,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/postgres"
 )
 
 const (
 	dialLimit  = 5 * time.Second  // of each look-up and each dial of a check
 	loginLimit = 20 * time.Second // of a login, the secret's fetch included
+	closeLimit = time.Second      // of taking leave
 )
 
 // connect logs in as the administrator. Where that does not succeed, the error
 // says how far it came.
 func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
-	pool, err := h.logIn(ctx)
+	within, cancel := context.WithTimeout(ctx, loginLimit)
+	defer cancel()
+	pool, err := postgres.Connect(within, h.cfg.Database, h.cache)
 	if err == nil {
 		return pool, nil
 	}
@@ -31,22 +36,7 @@ func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 			return nil, cause
 		}
 	}
-	return nil, fmt.Errorf("log in to the database: %s", oneLine(err))
-}
-
-// logIn opens the administrator's pool and one connection of it.
-func (h *handler) logIn(ctx context.Context) (*pgxpool.Pool, error) {
-	ctx, cancel := context.WithTimeout(ctx, loginLimit)
-	defer cancel()
-	pool, err := openPool(ctx, h.cfg.Database, h.cache)
-	if err != nil {
-		return nil, err
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return pool, nil
+	return nil, err
 }
 
 // reach finds out whether it is the network that keeps the database away:
@@ -86,10 +76,10 @@ func (h *handler) loginAs(ctx context.Context, pool *pgxpool.Pool, r role) error
 	database.URL, database.SecretID = "", ""
 	database.Host, database.Port, database.Name = admin.Host, int(admin.Port), admin.Database
 	database.User, database.Auth = r.name, r.auth
-	as, err := openPool(ctx, database, h.cache)
+	as, err := postgres.Connect(ctx, database, h.cache)
 	if err != nil {
 		return err
 	}
-	defer as.Close()
-	return as.Ping(ctx)
+	postgres.Close(as, closeLimit)
+	return nil
 }

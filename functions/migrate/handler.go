@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/postgres"
 	"sumepoller/internal/secrets"
 	"sumepoller/migrations"
 )
@@ -49,7 +50,7 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	if err != nil {
 		return migrations.Result{}, err
 	}
-	defer pool.Close()
+	defer postgres.Close(pool, closeLimit)
 	result, err := h.migrate(ctx, pool)
 	if err != nil {
 		return result, err

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +28,23 @@ func TestWithoutRolesItMigratesAndDoesNothingElse(t *testing.T) {
 	}
 }
 
+func TestTheAdministratorsLoginFromASecret(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	u, err := url.Parse(s.adminLogin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.vault["admin"] = secretOf(s.admin, adminPassword)
+	s.h.cfg.Database = config.Database{SecretID: "admin", Host: u.Hostname(), Port: port, Name: s.database, MaxConns: 1}
+	s.mustInvoke(migrated)
+	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
+}
+
 func TestADatabaseThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	nobody := httptest.NewServer(nil)
@@ -41,8 +59,8 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 	}{
 		"a name that does not resolve": {func(u *url.URL) { u.Host = "db.invalid:5432" }, []string{"the name db.invalid does not resolve", "enableDnsSupport"}},
 		"a port where nobody listens":  {func(u *url.URL) { u.Host = "127.0.0.1:" + port }, []string{"port " + port + " of 127.0.0.1 does not answer", "security group"}},
-		"a password that is wrong":     {func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wr0ng") }, []string{"log in to the database", "28P01"}},
-		"a database that is missing":   {func(u *url.URL) { u.Path = "/elsewhere" }, []string{"log in to the database", "3D000"}},
+		"a password that is wrong":     {func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wr0ng") }, []string{"connect to the database", "28P01"}},
+		"a database that is missing":   {func(u *url.URL) { u.Path = "/elsewhere" }, []string{"connect to the database", "3D000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
