@@ -105,9 +105,12 @@ counted AS (
     FROM pending
 )
 SELECT c.pending, c.due, c.failing,
-       -- A due time of -infinity cannot be subtracted.
-       coalesce((extract(epoch FROM now() - greatest(c.oldest_due, now() - interval '100 years')) * 1000000)::bigint, 0),
-       coalesce((extract(epoch FROM now() - least(greatest(c.oldest_pending, now() - interval '100 years'), now())) * 1000000)::bigint, 0),
+       -- Zero where there is none; greatest and least pass NULL over. A due time
+       -- of -infinity cannot be subtracted.
+       CASE WHEN c.oldest_due IS NULL THEN 0
+            ELSE (extract(epoch FROM now() - greatest(c.oldest_due, now() - interval '100 years')) * 1000000)::bigint END,
+       CASE WHEN c.oldest_pending IS NULL THEN 0
+            ELSE (extract(epoch FROM now() - least(greatest(c.oldest_pending, now() - interval '100 years'), now())) * 1000000)::bigint END,
        (SELECT count(*)
         FROM (SELECT 1
               FROM video_submissions
