@@ -88,6 +88,17 @@ func TestStatusWithoutAKeySendsNothing(t *testing.T) {
 			}
 		})
 	}
+	t.Run("before the deadline", func(t *testing.T) {
+		t.Parallel()
+		keys := keysFunc(func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		c := connectWith(t, sume.Config{BaseURL: "http://127.0.0.1:1", Timeout: time.Second}, keys)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := c.Status(ctx, "job_1")
+		if f := fault(t, err); f.Class != poller.Timeout {
+			t.Errorf("got %+v, want a timeout", *f)
+		}
+	})
 	t.Run("because the context ended", func(t *testing.T) {
 		t.Parallel()
 		keys := keysFunc(func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })

@@ -30,6 +30,8 @@ func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		return poller.Answer{}, fmt.Errorf("sume key: %w", ctx.Err())
+	case err != nil && fault == nil && ctx.Err() != nil:
+		return answer, &poller.Fault{Class: poller.Timeout, Reason: "waiting for the key", RetryAfter: -1}
 	case err != nil && fault == nil:
 		return answer, &poller.Fault{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}
 	}

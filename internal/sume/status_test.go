@@ -53,6 +53,7 @@ func TestStatusOfAnOddAnswerIsAFault(t *testing.T) {
 		"200, cut, chunks":    {sumetest.Fault{Body: done, Break: sumetest.BreakChunked}, poller.Fault{Class: poller.Network, HTTPStatus: 200, Reason: "body cut off"}},
 		"200, cut, no length": {sumetest.Fault{Body: done, Break: sumetest.BreakNoLength}, poller.Fault{Class: poller.Malformed, HTTPStatus: 200, Reason: "not JSON"}},
 		"reset":               {sumetest.Fault{Break: sumetest.BreakReset}, poller.Fault{Class: poller.Network, Reason: "connection reset"}},
+		"a header too long":   {sumetest.Fault{Header: map[string]string{"X-Long": strings.Repeat("x", 100<<10)}}, poller.Fault{Class: poller.Network, Reason: "connection lost"}},
 		"closed":              {sumetest.Fault{Break: sumetest.BreakClose}, poller.Fault{Class: poller.Network, Reason: "connection lost"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +67,11 @@ func TestStatusOfAnOddAnswerIsAFault(t *testing.T) {
 			}
 			if diff := cmp.Diff(poller.Answer{}, answer); diff != "" {
 				t.Error(diff)
+			}
+			for _, secret := range []string{testKey, "127.0.0.1", "://", "/v1", "job_", "<", "{"} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("the error %q holds %q", err, secret)
+				}
 			}
 			if reads := a.Stats().Reads; reads != 1 {
 				t.Errorf("the server saw %d reads, want 1", reads)

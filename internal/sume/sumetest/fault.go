@@ -14,7 +14,7 @@ import (
 // Fault is one way of misbehaving. Without Status and Body the true answer is
 // given, with whatever else the fault does to it.
 type Fault struct {
-	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first
+	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first. Of posts, since it was set
 	Times  int               `json:"times"`  // how many it applies to; 0: all
 	Status int               `json:"status"` // 0: 200
 	Header map[string]string `json:"header"`
@@ -38,7 +38,9 @@ const (
 )
 
 // SetFault replaces the faults of reads of one job, or of any where id is
-// empty; the first that applies counts. No fault ends them.
+// empty; the first that applies counts, and a job's own count before those of
+// any. Requests are counted from the job's, or the API's, first read on. No
+// fault ends them.
 func (a *API) SetFault(id string, faults ...Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

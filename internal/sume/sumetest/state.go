@@ -9,9 +9,9 @@ import (
 // Stats is what an API has seen since it was made or reset.
 type Stats struct {
 	Reads       int                 `json:"reads"`         // that arrived, whatever became of them
-	Answered    int                 `json:"answered"`      // of them neither 401 nor 429
-	Refused     int                 `json:"refused"`       // requests answered 401
-	Limited     int                 `json:"limited"`       // requests answered 429
+	Answered    int                 `json:"answered"`      // of them past key and limits
+	Refused     int                 `json:"refused"`       // requests with a wrong key, answered 401
+	Limited     int                 `json:"limited"`       // requests past a limit, answered 429
 	Overlapping int                 `json:"overlapping"`   // reads that began while another of the same job went on
 	InFlight    int                 `json:"in_flight"`     // reads being answered now
 	MaxInFlight int                 `json:"max_in_flight"` // reads at once, of all jobs
