@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sumepoller/internal/devstack/process"
@@ -82,25 +81,4 @@ func Emulator() (string, error) {
 		return "", fmt.Errorf("%w: install it with `make emulator` (make test and make run do)", err)
 	}
 	return path, nil
-}
-
-// Lock waits for the lock that a file stands for, among all processes, and
-// returns what frees it. Its folder has to exist; the end of the process frees
-// it too.
-func Lock(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	return func() { file.Close() }, nil
 }

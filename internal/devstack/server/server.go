@@ -49,6 +49,7 @@ type Server struct {
 	port     int
 	password string
 	process  *process.Process
+	unlock   func() // of the lock that tells that dir is in use
 }
 
 // Start makes a database cluster and starts its server. It returns when the
@@ -90,6 +91,7 @@ func (s *Server) Stop() {
 		s.process.Stop(syscall.SIGINT, stopGrace)
 	}
 	_ = os.RemoveAll(s.dir)
+	s.unlock()
 }
 
 // create makes the folder and the cluster.
@@ -101,14 +103,20 @@ func create(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.install, err = find(); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp(s.user.tempDir(), "sumepoller-postgres-"); err != nil {
+	temp := s.user.tempDir()
+	sweep(temp)
+	if s.dir, err = os.MkdirTemp(temp, dirPrefix); err != nil {
 		return nil, err
 	}
+	s.unlock = func() {}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(s.dir)
+			s.Stop()
 		}
 	}()
+	if err := s.lock(); err != nil {
+		return nil, err
+	}
 	if err := s.user.own(s.dir); err != nil {
 		return nil, err
 	}

@@ -95,3 +95,26 @@ func TestAFailedStartTellsWhy(t *testing.T) {
 		t.Errorf("got %v, want the server's own words", err)
 	}
 }
+
+func TestTheFolderOfAKilledParentIsRemovedByTheNextServer(t *testing.T) {
+	t.Parallel()
+	left, err := os.MkdirTemp("", "sumepoller-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(left) })
+	if err := os.WriteFile(filepath.Join(left, "in-use"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Start(t.Context(), server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("folder %s: got %v, want none", left, err)
+	}
+	if got := query(t, s.URL(), "SELECT 'alive'"); got != "alive" {
+		t.Errorf("got %q from the server", got)
+	}
+}
