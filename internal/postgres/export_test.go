@@ -39,3 +39,11 @@ const SettleSQL = settleSQL
 
 // LeaseText writes a lease as the statements take it.
 var LeaseText = uuid
+
+// Statements to be explained.
+const (
+	ReleaseSQL = releaseSQL
+	OutcomeSQL = outcomeSQL
+	NextDueSQL = nextDueSQL
+	BacklogSQL = backlogSQL
+)

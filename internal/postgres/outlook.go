@@ -21,14 +21,22 @@ WITH free AS MATERIALIZED (
     ORDER BY next_poll_at
     LIMIT (SELECT 1)
 ),
--- The rows before it, which are all leased: each can be had at its lease's end.
--- Rows behind it cannot be due before it. The caller's own do not count.
-leased AS (
-    SELECT min(greatest(next_poll_at, leased_until)) AS at
+-- Where that one is not due yet: the rows before it, which are all leased. Each
+-- can be had at its lease's end; rows behind it cannot be due before it. The
+-- caller's own do not count. Walked in order, so that the planner takes the index.
+ahead AS (
+    SELECT next_poll_at, leased_until, lease_id
     FROM video_jobs
     WHERE state = 'pending'
       AND next_poll_at <= coalesce((SELECT at FROM free), 'infinity')
-      AND leased_until >= now()
+      AND coalesce((SELECT at FROM free), 'infinity') > now()
+    ORDER BY next_poll_at
+    LIMIT (SELECT 100000)
+),
+leased AS (
+    SELECT min(greatest(next_poll_at, leased_until)) AS at
+    FROM ahead
+    WHERE leased_until >= now()
       AND leased_until <= now() + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond')
       AND lease_id <> ALL ($1::text[]::uuid[])
 )

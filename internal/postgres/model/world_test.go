@@ -1,0 +1,175 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+const (
+	leaseFor = 5 * time.Minute // longer than any check takes
+	hour     = time.Hour       // due later: not during this check
+	patience = 5 * time.Second // past it a claim waits for somebody
+)
+
+// bench is one database, used by one check after the other.
+type bench struct {
+	ctx      context.Context
+	pool     *pgxpool.Pool
+	listener *pgx.Conn
+	store    func() poller.Queue // a store as a new process has it
+}
+
+// world is one check: the model, and the claimants that act on the table.
+type world struct {
+	bench
+	t         *rapid.T
+	hand      *postgres.ByHand
+	rows      []*row
+	claimants []*claimant
+	writer    *writer // nil while the older worker holds nothing
+
+	ceiling   int // negative: reads are not counted
+	reads     int
+	day       string         // as the first claim told it
+	announced map[string]int // "job state" → how often it has to be announced
+}
+
+// claimant is one process: its store, and what it remembers.
+type claimant struct {
+	name  string
+	store poller.Queue
+	held  []poller.Hold // what it believes to hold
+	again []func()      // operations whose answer it never saw
+}
+
+// disagreement is what the store did and the model forbids.
+type disagreement string
+
+func (w *world) disagree(format string, args ...any) {
+	panic(disagreement(fmt.Sprintf(format, args...)))
+}
+
+// check plays one random history on an emptied table. It panics with a
+// disagreement where the store strays from the model.
+func (b bench) check(t *rapid.T) {
+	w := &world{bench: b, t: t, hand: postgres.NewByHand(b.pool), announced: map[string]int{}}
+	w.exec(`DELETE FROM video_jobs`)
+	w.exec(`DELETE FROM read_budget`)
+	w.listen()
+	w.ceiling = rapid.SampledFrom([]int{-1, 1000, 1000, 12}).Draw(t, "ceiling")
+	for range rapid.IntRange(2, 6).Draw(t, "rows") {
+		w.insert(t)
+	}
+	for _, name := range []string{"A", "B", "C"} {
+		w.claimants = append(w.claimants, &claimant{name: name, store: b.store()})
+	}
+	defer func() { w.writer.drop() }()
+	t.Repeat(map[string]func(*rapid.T){
+		"":                    func(*rapid.T) { w.compare() },
+		"claim":               w.claimSome,
+		"claim more":          w.claimSome,
+		"settle":              w.settleSome,
+		"settle more":         w.settleSome,
+		"release":             w.releaseSome,
+		"ask again":           w.askAgain,
+		"at the same time":    w.race,
+		"crash":               w.crash,
+		"a lease runs out":    w.expire,
+		"an hour passes":      w.pass,
+		"insert in the past":  w.insert,
+		"backfill":            w.backfill,
+		"stop":                w.stop,
+		"older worker begins": w.begin,
+		"older worker ends":   w.end,
+	})
+	w.finish()
+}
+
+// finish lets every lease run out and wants each pending row claimed, finished
+// and announced.
+func (w *world) finish() {
+	w.commit(w.t)
+	w.exec(`UPDATE video_jobs SET next_poll_at = now() - interval '1 second', leased_until = least(leased_until, now() - interval '1 second') WHERE state = 'pending'`)
+	for _, r := range w.pending() {
+		r.Due = true
+		if r.Tenure == running {
+			r.Tenure = over
+		}
+	}
+	w.compare()
+	if w.ceiling >= 0 {
+		w.ceiling += 1000
+	}
+	c := w.someone(w.t)
+	for {
+		lease := poller.LeaseID(newLease(w.t))
+		jobs := w.claim(c, poller.ClaimRequest{Lease: lease, Limit: 4, For: leaseFor, Ceiling: w.ceiling}, false)
+		if len(jobs) == 0 {
+			break
+		}
+		var batch []poller.Settlement
+		for _, j := range jobs {
+			batch = append(batch, poller.Settlement{JobID: j.ID, Lease: lease, State: "completed", Polled: true, Status: "completed", Final: []byte(`{}`)})
+		}
+		w.settle(c, batch)
+	}
+	for _, r := range w.pending() {
+		w.disagree("%s is lost: it can no longer be claimed", r.ID)
+	}
+	w.compare()
+	w.heard()
+}
+
+func (w *world) exec(sql string, args ...any) {
+	if _, err := w.pool.Exec(w.ctx, sql, args...); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (w *world) row(id string) *row {
+	for _, r := range w.rows {
+		if r.ID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *world) pending() []*row {
+	return w.which(func(r *row) bool { return r.State == poller.StatePending })
+}
+
+func (w *world) which(is func(*row) bool) (rows []*row) {
+	for _, r := range w.rows {
+		if is(r) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// one draws one of the rows, and skips the action where there is none.
+func (w *world) one(t *rapid.T, rows []*row) *row {
+	if len(rows) == 0 {
+		t.Skip("no such row")
+	}
+	return rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
+}
+
+func (w *world) someone(t *rapid.T) *claimant {
+	return w.claimants[rapid.IntRange(0, len(w.claimants)-1).Draw(t, "claimant")]
+}
+
+// newLease draws a lease, so that a seed gives the same history.
+func newLease(t *rapid.T) (lease poller.LeaseID) {
+	copy(lease[:], rapid.SliceOfN(rapid.Byte(), len(lease), len(lease)).Draw(t, "lease"))
+	return lease
+}
