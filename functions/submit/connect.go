@@ -27,20 +27,11 @@ func (h *handler) connect(ctx context.Context) (store *postgres.Submissions, dis
 	return postgres.NewSubmissions(pool), func() { disconnectWithin(ctx, pool) }, nil
 }
 
-// disconnectWithin closes the pool in bounded time: a connection that hangs
-// must not cost the answer.
+// disconnectWithin closes the pool in bounded time, well before the limit.
 func disconnectWithin(ctx context.Context, pool *pgxpool.Pool) {
 	within := time.Second
 	if deadline, ok := ctx.Deadline(); ok {
 		within = min(within, time.Until(deadline)/2)
 	}
-	closed := make(chan struct{})
-	go func() {
-		pool.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(within):
-	}
+	postgres.Close(pool, within)
 }
