@@ -38,8 +38,8 @@ func TestMemoryWith64AnswersOfOneMiBInFlight(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if grown := heap() - before; grown > 150<<20 {
-		t.Errorf("the heap grew by %d MiB, want less than 150", grown>>20)
+	if grown := heap() - before; grown > 100<<20 {
+		t.Errorf("the heap grew by %d MiB, want less than 100", grown>>20)
 	}
 	runtime.KeepAlive(bodies)
 }
