@@ -100,7 +100,7 @@ func TestEachLineNamesTheFile(t *testing.T) {
 func TestEveryFaultIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := settings.Parse([]byte(`{
-		"nmae": "x", "vpc": {"id": "vpc-1", "private_subnet_ids": []},
+		"colour": "x", "vpc": {"id": "vpc-1", "private_subnet_ids": []},
 		"database": {"host": "db.internal", "port": "5432", "auth": "iam", "user": "admin", "security_group_id": null},
 		"migrate": "never", "budget": "2m", "reserved_concurrency": 3, "log_retention_days": 31, "memory_mib": 256.5
 	}`))
@@ -115,7 +115,7 @@ func TestEveryFaultIsReportedAtOnce(t *testing.T) {
 	want := []string{
 		"name", "database.name", "database.security_group_id", "database.admin_secret_arn", "database.port", "database.resource_id",
 		"database.host", "database.user", "vpc.id", "vpc.availability_zones", "vpc.private_subnet_ids",
-		"migrate", "budget", "memory_mib", "reserved_concurrency", "log_retention_days", "nmae",
+		"migrate", "budget", "memory_mib", "reserved_concurrency", "log_retention_days", "colour",
 	}
 	sorted := cmp.Transformer("set", func(keys []string) map[string]bool {
 		set := map[string]bool{}

@@ -55,7 +55,7 @@ func checkAsset(folder string) string {
 	if err != nil {
 		return "bootstrap is no Linux program; run `make build` without GOOS"
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }() // read only
 	if program.Machine != elf.EM_AARCH64 {
 		return fmt.Sprintf("bootstrap is built for %s, the functions run on arm64; run `make build` without GOARCH",
 			strings.ToLower(strings.TrimPrefix(program.Machine.String(), "EM_")))

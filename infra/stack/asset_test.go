@@ -36,14 +36,20 @@ func TestWhatIsWrongWithTheAssetsIsOneLinePerFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "holds something else than one file named bootstrap"},
-		"a second file": {func(t *testing.T, folder string) { write(t, filepath.Join(folder, "notes"), nil, 0o644) },
-			"holds something else than one file named bootstrap"},
-		"another processor": {func(t *testing.T, folder string) { write(t, filepath.Join(folder, "bootstrap"), program(amd64), 0o755) },
-			"built for x86_64, the functions run on arm64; run `make build` without GOARCH"},
-		"no program": {func(t *testing.T, folder string) {
-			write(t, filepath.Join(folder, "bootstrap"), []byte("#!/bin/sh\n"), 0o755)
+		"a second file": {
+			func(t *testing.T, folder string) { write(t, filepath.Join(folder, "notes"), nil, 0o644) },
+			"holds something else than one file named bootstrap",
 		},
-			"no Linux program"},
+		"another processor": {
+			func(t *testing.T, folder string) { write(t, filepath.Join(folder, "bootstrap"), program(amd64), 0o755) },
+			"built for x86_64, the functions run on arm64; run `make build` without GOARCH",
+		},
+		"no program": {
+			func(t *testing.T, folder string) {
+				write(t, filepath.Join(folder, "bootstrap"), []byte("#!/bin/sh\n"), 0o755)
+			},
+			"no Linux program",
+		},
 		"no right to run": {func(t *testing.T, folder string) {
 			if err := os.Chmod(filepath.Join(folder, "bootstrap"), 0o644); err != nil {
 				t.Fatal(err)
