@@ -43,13 +43,15 @@ WITH due AS MATERIALIZED (
       -- planner take the two bounds for a narrow range, and sort.
       AND (next_poll_at, job_id) >= ($2::timestamptz, '')
       -- Not leased, or by a lease that ran out; one that ends later than any
-      -- lease can was written before a clock jumped. Or leased by this very
+      -- lease can was written before a clock jumped. The minute is for leases
+      -- written while this transaction, whose now() is older, waited for the
+      -- day's count. Or leased by this very
       -- claim; $3 asks for these alone. coalesce hides from the planner how many
       -- rows its statistics hold for leased.
       AND coalesce(
             NOT $3::boolean AND (
                 leased_until < now()
-                OR leased_until > now() + greatest(interval '15 minutes', $4::bigint * interval '1 microsecond'))
+                OR leased_until > now() + interval '1 minute' + greatest(interval '15 minutes', $4::bigint * interval '1 microsecond'))
             OR (lease_id = $1::text::uuid AND leased_until > '-infinity'), false)
       -- A claim lost in a crash is a lost lease, no more: its commit need not
       -- wait for the disk.

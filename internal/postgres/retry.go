@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -58,6 +59,9 @@ func transient(err error) bool {
 			return true
 		}
 		return strings.HasPrefix(code, "08")
+	}
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
+		return false
 	}
 	var network net.Error
 	return pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network) ||

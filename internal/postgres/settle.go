@@ -18,67 +18,6 @@ const (
 	skipWait = "2s"
 )
 
-// settleSQL writes a batch, announces the jobs it finished and returns the
-// batch's positions it wrote, counted from 1. settleSkippingSQL leaves out rows
-// that another program holds in place of waiting for them.
-const (
-	settleSQL         = settleLocked + settleWritten
-	settleSkippingSQL = settleLocked + ` SKIP LOCKED` + settleWritten
-
-	settleLocked = `
--- The rows still held under their lease, locked in the order of job_id, in which
--- everything here locks: no two batches wait for each other. The sub-selects
--- hide from the planner how long the arrays are, and coalesce that the partial
--- index could serve: each row is found by its primary key.
-WITH held AS MATERIALIZED (
-    SELECT j.ctid AS row_at, b.n, b.state, b.delay, b.polled, b.status, b.error, b.final
-    FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::bigint[]),
-                (SELECT $5::boolean[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]))
-         WITH ORDINALITY AS b (job_id, lease_id, state, delay, polled, status, error, final, n)
-    JOIN video_jobs AS j ON j.job_id = b.job_id AND j.lease_id = b.lease_id::uuid
-    WHERE coalesce(j.state, '') = 'pending'
-      AND j.leased_until > '-infinity'
-      -- A row that another program holds delays this statement so long at most.
-      AND (SELECT set_config('lock_timeout', $9::text, true)) IS NOT NULL
-    ORDER BY j.job_id
-    FOR NO KEY UPDATE OF j`
-
-	settleWritten = `
-),
-written AS (
-    UPDATE video_jobs AS j
-    SET -- The lease is cleared and its id kept: the mark of a settled row.
-        leased_until = '-infinity',
-        lost_leases  = 0,
-        state        = h.state,
-        next_poll_at = CASE WHEN h.state = 'pending' THEN now() + h.delay * interval '1 microsecond' ELSE j.next_poll_at END,
-        finished_at  = CASE WHEN h.state = 'pending' THEN j.finished_at ELSE now() END,
-        final_status = CASE WHEN h.state = 'pending' THEN j.final_status ELSE nullif(h.final, '')::jsonb END,
-        -- What the read came to.
-        polls          = j.polls + h.polled::integer,
-        last_polled_at = CASE WHEN h.polled THEN now() ELSE j.last_polled_at END,
-        -- A good answer ends a streak of errors; the last one's text stays.
-        consecutive_errors = CASE WHEN h.error = '' THEN 0 ELSE j.consecutive_errors + 1 END,
-        failing_since      = CASE WHEN h.error = '' THEN NULL ELSE coalesce(j.failing_since, now()) END,
-        last_error         = coalesce(nullif(h.error, ''), j.last_error),
-        -- Empty, not NULL, after a good answer that held no word: it tells that
-        -- the job has answered.
-        sume_status = coalesce(nullif(h.status, ''), j.sume_status, CASE WHEN h.error = '' THEN '' END)
-    FROM held AS h
-    WHERE j.ctid = h.row_at
-    RETURNING j.job_id, j.state, h.n
-),
--- One announcement per finished job, in the transaction that finishes it.
-announced AS MATERIALIZED (
-    SELECT n, pg_notify('video_jobs_finished', json_build_object('job_id', job_id, 'state', state)::text)
-    FROM written
-    WHERE state <> 'pending'
-)
-SELECT n FROM written WHERE state = 'pending'
-UNION ALL
-SELECT n FROM announced`
-)
-
 // outcomeSQL tells, with a snapshot of its own, what became of settlements that
 // settleSQL did not return.
 const outcomeSQL = `

@@ -40,6 +40,7 @@ type row struct {
 	record
 	locked  bool          // by the older writer, in a transaction that is open
 	length  time.Duration // of the lease, when it was taken
+	ahead   bool          // a clock jumped: the lease ends later than any can
 	failing string        // failing_since as the table showed it first
 }
 
@@ -59,7 +60,7 @@ func (r *row) claim(lease poller.LeaseID, asked time.Duration) (fresh bool) {
 	if fresh && r.Tenure != free {
 		r.Lost++
 	}
-	r.Lease, r.Tenure, r.length = lease, running, asked
+	r.Lease, r.Tenure, r.length, r.ahead = lease, running, asked, false
 	for range r.Lost {
 		r.length = min(4*r.length, max(asked, 15*time.Minute))
 	}
@@ -87,7 +88,7 @@ func (r *row) outcome(lease poller.LeaseID, state string) (want poller.Outcome, 
 
 // settle does what a settlement that is done has to do.
 func (r *row) settle(s poller.Settlement) {
-	r.Tenure, r.Lost = free, 0
+	r.Tenure, r.Lost, r.ahead = free, 0, false
 	if s.Polled {
 		r.Polls++
 	}
@@ -113,7 +114,7 @@ func (r *row) settle(s poller.Settlement) {
 func (r *row) reopen() {
 	if r.State != poller.StatePending {
 		r.Finished, r.Errors, r.Failing, r.Lost = false, 0, false, 0
-		if r.Tenure != running {
+		if r.Tenure != running && !r.ahead {
 			r.Lease = poller.LeaseID{}
 		}
 	}
@@ -123,5 +124,5 @@ func (r *row) reopen() {
 // stop does what a stop that names the row has to do.
 func (r *row) stop() {
 	r.State, r.Due, r.Finished = poller.StateStopped, false, true
-	r.Tenure, r.Lease = free, poller.LeaseID{}
+	r.Tenure, r.Lease, r.ahead = free, poller.LeaseID{}, false
 }

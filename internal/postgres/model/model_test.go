@@ -1,0 +1,65 @@
+// Package model plays random histories on a store and holds it to a model: a
+// few rules in Go for what each row is, who may have it and what each answer
+// has to be. It is a test, of any poller.Queue over the table.
+//
+// Several claimants claim, settle, release, crash and ask again where they saw
+// no answer; leases run out; rows come in the past, are reopened and stopped;
+// an older worker that knows three columns holds row locks meanwhile. After
+// every step the whole table and the day's reads have to be as the model says.
+// At the end each pending row must be had, and each finish announced once.
+package model
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// newBench makes a database for checks of the store.
+func newBench(t *testing.T, store func(b bench) poller.Queue) bench {
+	t.Helper()
+	url := pgtest.URL(t)
+	b := bench{ctx: t.Context(), pool: pgtest.Pool(t, url)}
+	listener, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close(context.WithoutCancel(t.Context())) })
+	b.listener = listener
+	b.store = func() poller.Queue { return store(b) }
+	return b
+}
+
+// agree fails with what the model forbids.
+func (b bench) agree(t *rapid.T) {
+	if d := b.verdict(t); d != "" {
+		t.Fatal(string(d))
+	}
+}
+
+// verdict plays one history and returns where the store strays; empty: nowhere.
+func (b bench) verdict(t *rapid.T) (d disagreement) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case disagreement:
+			d = p
+		default:
+			panic(p)
+		}
+	}()
+	b.check(t)
+	return ""
+}
+
+func TestStoreAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(b bench) poller.Queue { return postgres.NewStore(b.pool) })
+	rapid.Check(t, b.agree)
+}
