@@ -28,7 +28,7 @@ func run(ctx context.Context) int {
 		return 2
 	}
 	switch err := stack.Run(ctx, o); {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		fmt.Println("\ninterrupted; everything that was started has ended")
 		return exitInterrupted
 	case err != nil:
