@@ -43,15 +43,15 @@ WITH due AS MATERIALIZED (
       -- planner take the two bounds for a narrow range, and sort.
       AND (next_poll_at, job_id) >= ($2::timestamptz, '')
       -- Not leased, or by a lease that ran out; one that ends later than any
-      -- lease can was written before a clock jumped. The minute is for leases
-      -- written while this transaction, whose now() is older, waited for the
-      -- day's count. Or leased by this very
-      -- claim; $3 asks for these alone. coalesce hides from the planner how many
-      -- rows its statistics hold for leased.
+      -- lease can was written before a clock jumped. For that the clock as it is
+      -- decides: a claim may have written the longest lease while this
+      -- transaction, whose now() is older, waited for the day's count. Or leased
+      -- by this very claim; $3 asks for these alone. coalesce hides from the
+      -- planner how many rows its statistics hold for leased.
       AND coalesce(
             NOT $3::boolean AND (
                 leased_until < now()
-                OR leased_until > now() + interval '1 minute' + greatest(interval '15 minutes', $4::bigint * interval '1 microsecond'))
+                OR leased_until > clock_timestamp() + greatest(interval '15 minutes', $4::bigint * interval '1 microsecond'))
             OR (lease_id = $1::text::uuid AND leased_until > '-infinity'), false)
       -- A claim lost in a crash is a lost lease, no more: its commit need not
       -- wait for the disk.
@@ -100,7 +100,7 @@ SELECT (now() AT TIME ZONE 'utc')::date::text,
        coalesce(c.paid, false), c.sume_status IS NOT NULL, coalesce(c.consecutive_errors, 0),
        coalesce((extract(epoch FROM greatest(now() - c.failing_since, interval '0')) * 1000000)::bigint, 0),
        coalesce(c.last_error, ''), coalesce(c.lost_leases, 0)
-FROM (SELECT 1) AS one (row)
+FROM (SELECT 1) AS one (n)
 LEFT JOIN claimed AS c ON true`
 
 // errTooMany is a claim that brought more rows than it asked for. They stay

@@ -17,7 +17,7 @@ WITH free AS MATERIALIZED (
     FROM video_jobs
     WHERE state = 'pending'
       AND coalesce(leased_until < now()
-                   OR leased_until > now() + interval '1 minute' + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond'), false)
+                   OR leased_until > now() + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond'), false)
     ORDER BY next_poll_at
     LIMIT (SELECT 1)
 ),
@@ -37,7 +37,7 @@ leased AS (
     SELECT min(greatest(next_poll_at, leased_until)) AS at
     FROM ahead
     WHERE leased_until >= now()
-      AND leased_until <= now() + interval '1 minute' + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond')
+      AND leased_until <= now() + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond')
       AND lease_id <> ALL ($1::text[]::uuid[])
 )
 -- Kept within a century each way: an infinite time cannot be subtracted.
@@ -97,7 +97,7 @@ WITH pending AS (
            -- Due and not leased, as a claim sees it.
            next_poll_at <= now() AND (
                leased_until < now()
-               OR leased_until > now() + interval '1 minute' + greatest(interval '15 minutes', $1::bigint * interval '1 microsecond')) AS due
+               OR leased_until > now() + greatest(interval '15 minutes', $1::bigint * interval '1 microsecond')) AS due
     FROM video_jobs
     WHERE state = 'pending'
     ORDER BY next_poll_at
