@@ -1,0 +1,57 @@
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+)
+
+// proxy stands between a sandbox and a server; it can go down and come up
+// again, and misbehave as its toxics say.
+type proxy struct{ *toxiproxy.Proxy }
+
+func newProxy(t *testing.T, server string) proxy {
+	t.Helper()
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	p := proxy{toxiproxy.NewProxy(api, t.Name(), "127.0.0.1:0", server)}
+	p.up(t)
+	t.Cleanup(p.Stop)
+	return p
+}
+
+// up listens, at the address of before.
+func (p proxy) up(t *testing.T) {
+	t.Helper()
+	if err := p.Start(); err != nil {
+		t.Error(err)
+	}
+}
+
+// cutEvery cuts all connections each time so much has passed, until it is
+// stopped; that tells how often it did.
+func (p proxy) cutEvery(t *testing.T, every time.Duration) (stop func() (cuts int)) {
+	t.Helper()
+	quit, ended, n := make(chan struct{}), make(chan struct{}), 0
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				p.Stop()
+				p.up(t)
+				n++
+			}
+		}
+	}()
+	return func() int {
+		close(quit)
+		<-ended
+		return n
+	}
+}
