@@ -35,6 +35,8 @@ func (a *app) schedule() awsscheduler.CfnSchedule {
 			},
 		},
 	})
-	schedule.Node().AddDependency(role) // its policy too, or the first ticks are refused
+	// Their policy and their retry settings too, or the first ticks are refused
+	// or tried again.
+	schedule.Node().AddDependency(role, a.poller.Function)
 	return schedule
 }

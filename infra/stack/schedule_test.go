@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
@@ -81,10 +82,16 @@ func TestByHandNothingMigrates(t *testing.T) {
 	only(t, byHand.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-migrate")
 }
 
-func TestTheScheduleWaitsForItsRights(t *testing.T) {
+func TestTheScheduleWaitsForItsRightsAndThePollersRetrySettings(t *testing.T) {
 	_, schedule := only(t, given.app, "AWS::Scheduler::Schedule")
+	if async, _ := only(t, given.app, "AWS::Lambda::EventInvokeConfig"); !contains(schedule.DependsOn, async) {
+		t.Errorf("the schedule does not wait for %s", async)
+	}
 	policies := 0
-	for id := range resources(t, given.app, "AWS::IAM::Policy") {
+	for id, policy := range resources(t, given.app, "AWS::IAM::Policy") {
+		if !strings.Contains(text(t, policy.Properties["Roles"]), "ScheduleRole") {
+			continue
+		}
 		if contains(schedule.DependsOn, id) {
 			policies++
 		}
