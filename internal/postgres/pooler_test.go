@@ -1,0 +1,114 @@
+//go:build pooler
+
+package postgres_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/pgtest/pooler"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+const execMode = "?default_query_exec_mode=exec&application_name=sandbox"
+
+// pooled connects as a sandbox does.
+func pooled(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Connect(t.Context(), config.Database{URL: url, MaxConns: 4}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { postgres.Close(pool, time.Second) })
+	return pool
+}
+
+// Field case 1: two sandboxes share the one connection of a transaction pooler.
+func TestTwoStoresShareAPoolerOfOneConnection(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	const rows = 300
+	db.due(rows)
+	url := pooler.Start(t, db.url, 1) + execMode
+	var all sync.WaitGroup
+	var done [2]int
+	for i := range done {
+		s := postgres.NewStore(pooled(t, url))
+		all.Go(func() { done[i] = work(t, s) })
+	}
+	all.Wait()
+	if done[0]+done[1] != rows {
+		t.Errorf("%d and %d settled, want %d together", done[0], done[1], rows)
+	}
+	if n := db.number(`SELECT count(*) FROM video_jobs WHERE state = 'completed' AND polls = 1 AND lost_leases = 0`); n != rows {
+		t.Errorf("%d rows are read once and completed, want %d", n, rows)
+	}
+	if n := db.number(`SELECT sum(reads)::integer FROM read_budget`); n != rows {
+		t.Errorf("%d reads taken, want %d", n, rows)
+	}
+	const open = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sandbox'`
+	if n := db.number(open); n != 1 {
+		t.Errorf("%d server connections, want one", n)
+	}
+}
+
+// work goes on with every method until nothing is due.
+func work(t *testing.T, s *postgres.Store) (done int) {
+	for {
+		r := counting(7, 1000)
+		got, err := s.Claim(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+		}
+		if err != nil || len(got.Jobs) == 0 {
+			return done
+		}
+		var batch []poller.Settlement
+		for _, j := range got.Jobs[1:] {
+			batch = append(batch, finishing(j.ID, r.Lease))
+		}
+		hold := poller.Hold{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
+		if len(batch) == 0 { // nothing comes of giving the last row back
+			batch, hold = append(batch, finishing(hold.JobID, r.Lease)), poller.Hold{}
+		}
+		outcomes, settleErr := s.Settle(t.Context(), batch)
+		done += count(outcomes, poller.Done)
+		var releaseErr error
+		if hold.JobID != "" {
+			_, releaseErr = s.Release(t.Context(), got.Day.Date, []poller.Hold{hold})
+		}
+		_, _, nextErr := s.NextDue(t.Context(), []poller.LeaseID{r.Lease})
+		_, todayErr := s.Today(t.Context())
+		_, backlogErr := s.Backlog(t.Context())
+		if err := errors.Join(settleErr, releaseErr, nextErr, todayErr, backlogErr); err != nil {
+			t.Error(err)
+			return done
+		}
+	}
+}
+
+// Field case 1: without the setting the driver's own error comes through, so
+// that whoever runs into it finds what to do.
+func TestPoolerWithoutTheSettingFailsWithTheDriversError(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(10)
+	url := pooler.Start(t, db.url, 1)
+	first, second := postgres.NewStore(pooled(t, url)), postgres.NewStore(pooled(t, url))
+	claim(t, first, want(1))
+	start := time.Now()
+	_, err := second.Claim(t.Context(), want(1))
+	// Prepared under this name already, or not known on this connection.
+	if code := pgCode(err); code != "42P05" && code != "26000" {
+		t.Errorf("error %v, want a prepared statement that exists", err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %v: tried again what cannot succeed", took)
+	}
+}
