@@ -71,9 +71,10 @@ func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
 func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
 	t.Parallel()
 	for name, raise := range map[string]string{
-		"by exception":        `RAISE EXCEPTION 'not this one'`,
-		"as a check":          `RAISE check_violation USING MESSAGE = 'not this one'`,
-		"as out of its range": `RAISE numeric_value_out_of_range`,
+		"by exception":         `RAISE EXCEPTION 'not this one'`,
+		"as a check":           `RAISE check_violation USING MESSAGE = 'not this one'`,
+		"as out of its range":  `RAISE numeric_value_out_of_range`,
+		"by a code of its own": `RAISE EXCEPTION 'not this one' USING ERRCODE = 'TR001'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"sumepoller/internal/secrets"
 )
 
 // How long a statement is tried again after its connection failed.
@@ -60,7 +62,7 @@ func transient(err error) bool {
 		}
 		return strings.HasPrefix(code, "08")
 	}
-	if errors.As(err, new(*tls.CertificateVerificationError)) {
+	if errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(*secrets.Error)) {
 		return false
 	}
 	var network net.Error

@@ -80,14 +80,20 @@ func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]po
 }
 
 // refused tells that Postgres, or a constraint or trigger of the user's, did
-// not take the values themselves.
+// not take the values themselves: a faulty value, a broken constraint, a limit,
+// an exception, or a code that is none of PostgreSQL's own.
 func refused(err error) bool {
-	switch code := sqlState(err); {
-	case code == "":
+	code := sqlState(err)
+	if len(code) != 5 {
+		return false
+	}
+	switch class := code[:2]; class {
+	case "22", "23", "54", "P0":
+		return true
+	case "72", "XX":
 		return false
 	default:
-		class := code[:2]
-		return class == "22" || class == "23" || class == "54" || class == "P0"
+		return class[0] >= '6' && class[0] <= '9' || class[0] >= 'I'
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"sumepoller/internal/postgres"
 )
 
-// row is what a settle writes. Times are told relative to the database's.
+// row is what a settle writes.
 type row struct {
 	State, LastError, SumeStatus, Final string
-	Due                                 float64 // seconds from now
+	Due                                 time.Time
 	Polls, Errors, Lost                 int
 	Failing, Polled, Finished, Leased   bool
 }
@@ -25,7 +25,7 @@ func (t table) row(id string) row {
 	rows, err := t.pool.Query(t.Context(), `
 		SELECT state, coalesce(last_error, 'NULL') AS last_error, coalesce(sume_status, 'NULL') AS sume_status,
 		       coalesce(final_status::text, 'NULL') AS final,
-		       round(extract(epoch FROM next_poll_at - now()))::double precision AS due,
+		       next_poll_at AS due,
 		       polls, consecutive_errors AS errors, lost_leases AS lost, failing_since IS NOT NULL AS failing,
 		       last_polled_at IS NOT NULL AS polled, finished_at IS NOT NULL AS finished, leased_until > '-infinity' AS leased
 		FROM video_jobs WHERE job_id = $1`, id)
@@ -66,19 +66,27 @@ func TestSettleWritesWhatAReadCameTo(t *testing.T) {
 	}
 	null := "NULL"
 	for id, want := range map[string]row{
-		"later":     {State: "pending", LastError: null, SumeStatus: "processing", Final: null, Due: 40, Polls: 1, Polled: true},
-		"wordless":  {State: "pending", LastError: null, SumeStatus: "", Final: null, Due: 15, Polls: 1, Polled: true},
-		"failing":   {State: "pending", LastError: "http_5xx 502", SumeStatus: null, Final: null, Due: 240, Polls: 1, Errors: 5, Failing: true, Polled: true},
-		"unreached": {State: "pending", LastError: "timeout", SumeStatus: null, Final: null, Due: 15, Errors: 1, Failing: true},
-		"recovered": {State: "pending", LastError: "http_5xx 503", SumeStatus: "processing", Final: null, Due: 15, Polls: 1, Polled: true},
+		"later":     {State: "pending", LastError: null, SumeStatus: "processing", Final: null, Polls: 1, Polled: true},
+		"wordless":  {State: "pending", LastError: null, SumeStatus: "", Final: null, Polls: 1, Polled: true},
+		"failing":   {State: "pending", LastError: "http_5xx 502", SumeStatus: null, Final: null, Polls: 1, Errors: 5, Failing: true, Polled: true},
+		"unreached": {State: "pending", LastError: "timeout", SumeStatus: null, Final: null, Errors: 1, Failing: true},
+		"recovered": {State: "pending", LastError: "http_5xx 503", SumeStatus: "processing", Final: null, Polls: 1, Polled: true},
 		"completed": {
 			State: "completed", LastError: null, SumeStatus: "completed",
-			Final: `{"job_id": "completed", "terminal": true, "sume_status": "completed"}`, Due: -60, Polls: 1, Polled: true, Finished: true,
+			Final: `{"job_id": "completed", "terminal": true, "sume_status": "completed"}`, Polls: 1, Polled: true, Finished: true,
 		},
-		"not_found": {State: "not_found", LastError: "http_4xx 404", SumeStatus: null, Final: null, Due: -60, Polls: 1, Errors: 5, Failing: true, Polled: true, Finished: true},
+		"not_found": {State: "not_found", LastError: "http_4xx 404", SumeStatus: null, Final: null, Polls: 1, Errors: 5, Failing: true, Polled: true, Finished: true},
 	} {
-		if diff := cmp.Diff(want, db.row(id)); diff != "" {
+		got := db.row(id)
+		got.Due = time.Time{}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+	for id, in := range map[string]float64{"later": 40, "wordless": 15, "failing": 240, "unreached": 15, "recovered": 15, "completed": -60} {
+		got := ask[float64](db, `SELECT extract(epoch FROM next_poll_at - now())::double precision FROM video_jobs WHERE job_id = $1`, id)
+		if got > in || got < in-15 {
+			t.Errorf("%s is due in %.1f s, want %.0f", id, got, in)
 		}
 	}
 }
