@@ -26,6 +26,8 @@ const lockDaySQL = `
 SELECT reads
 FROM read_budget
 WHERE day = (now() AT TIME ZONE 'utc')::date
+  -- Other runs hold it for milliseconds; who holds it longer is an error.
+  AND (SELECT set_config('lock_timeout', '3s', true)) IS NOT NULL
 FOR NO KEY UPDATE`
 
 // claimSQL leases due rows and takes their reads from the day's allowance.

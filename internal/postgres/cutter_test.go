@@ -59,13 +59,13 @@ func (c *cutter) through(t testing.TB, db string) string {
 }
 
 func (c *cutter) serve(t testing.TB, client net.Conn, address string) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
 	buf := make([]byte, 64<<10)

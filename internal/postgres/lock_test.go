@@ -80,6 +80,27 @@ func TestClaimPassesOverARowHeldByAnotherProgram(t *testing.T) {
 	}
 }
 
+func TestAClaimWaitsForTheDaysCountSomeSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(1)
+	s := postgres.NewStore(db.pool)
+	claim(t, s, counting(0, 10))
+	tx, err := db.session().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT reads FROM read_budget FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), counting(1, 10)); pgCode(err) != "55P03" {
+		t.Errorf("error %v, want a lock timeout", err)
+	}
+	if got := claim(t, s, want(1)); len(got.Jobs) != 1 {
+		t.Errorf("a claim that counts nothing got %d rows, want 1", len(got.Jobs))
+	}
+}
+
 // Between a statement's snapshot and its lock another program commits a change
 // to a row that is still ours.
 func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
