@@ -43,12 +43,18 @@ func start(ctx context.Context, environ []string) (*handler, error) {
 	return newHandler(cfg, os.Getenv(config.FunctionName), secrets.NewCache(manager), os.Stdout, os.Stderr)
 }
 
+// memoryEnough is what the program needs when every answer in flight is of the
+// greatest length, with room to spare: it stays within that on a larger function
+// too.
+const memoryEnough = 160 << 20
+
 // limitMemory has the garbage collector keep within the function's memory, less
-// a sixth for what it does not count. GOMEMLIMIT, where it is set, wins.
+// a sixth for what it does not count, and within what is enough. GOMEMLIMIT,
+// where it is set, wins.
 func limitMemory(mebibytes string) {
 	size, err := strconv.ParseInt(mebibytes, 10, 64)
 	if err != nil || size < 1 || size > math.MaxInt64>>20 || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	debug.SetMemoryLimit(size << 20 / 6 * 5)
+	debug.SetMemoryLimit(min(size<<20/6*5, memoryEnough))
 }

@@ -23,7 +23,7 @@ func TestStartWithFaultsSaysEachInALine(t *testing.T) {
 	}
 }
 
-func TestMemoryIsLimitedToFiveSixthsOfTheFunctions(t *testing.T) {
+func TestMemoryIsLimitedToFiveSixthsOfTheFunctionsOrWhatIsEnough(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
@@ -33,8 +33,10 @@ func TestMemoryIsLimitedToFiveSixthsOfTheFunctions(t *testing.T) {
 			t.Errorf("%q: limit %d, want it as it was", unusable, got)
 		}
 	}
-	limitMemory("384")
-	if got := debug.SetMemoryLimit(-1); got != 320<<20 {
-		t.Errorf("limit %d, want 320 MiB", got)
+	for mebibytes, want := range map[string]int64{"144": 120 << 20, "256": 160 << 20, "10240": 160 << 20} {
+		limitMemory(mebibytes)
+		if got := debug.SetMemoryLimit(-1); got != want {
+			t.Errorf("%s MiB: limit %d, want %d", mebibytes, got, want)
+		}
 	}
 }

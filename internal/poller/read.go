@@ -137,6 +137,7 @@ func (r *run) conclude(now time.Time, read read) {
 	stretch := r.ledger.stretch(now, r.pending)
 	s := r.settings.decide(read.job, read.lease.id, read.answer, read.fault, stretch, mathrand.Float64())
 	r.batch = append(r.batch, s)
+	r.unwritten += len(s.Final)
 	if len(r.batch) == 1 {
 		r.batchSince = now
 	}

@@ -84,6 +84,7 @@ type run struct {
 
 	batch      []Settlement
 	batchSince time.Time
+	unwritten  int // bytes of terminal answers in batch and in the settles under way
 	writing    int // settles under way
 	holds      []Hold
 	holdsSince time.Time

@@ -62,6 +62,9 @@ func (r *run) outOf(reason string, now time.Time) {
 // allowed returns how many rows may be claimed now; where none, when that can
 // change and what is in the way.
 func (r *run) allowed(now time.Time) (n int, at time.Time, reason string) {
+	if r.unwritten >= unwrittenMax {
+		return 0, time.Time{}, ""
+	}
 	n, at = r.meter.allow(now)
 	n = min(n, r.settings.Concurrency-r.inFlight)
 	if n <= 0 {

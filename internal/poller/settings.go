@@ -24,6 +24,12 @@ const (
 	// A batch of settlements is written when it is this large or this old.
 	batchSize = 192
 	batchAge  = 40 * time.Millisecond
+	// batchBytes bounds the terminal answers of a batch that has more than
+	// one, so that it is written well within a write's time.
+	batchBytes = 2 << 20
+	// Nothing is claimed while terminal answers of this size wait to be
+	// written: they stand in memory, and their leases age.
+	unwrittenMax = 8 << 20
 	// batchesInFlight keeps the writer busy while the next batch fills.
 	batchesInFlight = 2
 

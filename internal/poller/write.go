@@ -14,7 +14,7 @@ func (r *run) write(now time.Time, w *waker) {
 			w.at(due)
 			break
 		}
-		n := min(len(r.batch), batchSize)
+		n := batchLength(r.batch)
 		r.settle(r.batch[:n:n])
 		r.batch = r.batch[n:]
 	}
@@ -26,6 +26,19 @@ func (r *run) write(now time.Time, w *waker) {
 		r.release(r.holds)
 		r.holds = nil
 	}
+}
+
+// batchLength returns how many of the settlements make the next batch.
+func batchLength(waiting []Settlement) int {
+	n, size := 0, 0
+	for n < min(len(waiting), batchSize) {
+		size += len(waiting[n].Final)
+		if n > 0 && size > batchBytes {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // settle writes one batch.
@@ -48,6 +61,7 @@ func (r *run) settle(batch []Settlement) {
 
 func (r *run) settled(now time.Time, batch []Settlement, outcomes []Outcome) {
 	for i, s := range batch {
+		r.unwritten -= len(s.Final)
 		switch {
 		case i >= len(outcomes):
 			r.let(s.Lease) // the database failed; the lease runs out
@@ -61,6 +75,7 @@ func (r *run) settled(now time.Time, batch []Settlement, outcomes []Outcome) {
 			r.sum.LostLeases++
 		}
 	}
+	clear(batch) // batches to come share its array, which would hold the answers
 }
 
 // count adds a settled read to the summary.
@@ -137,6 +152,7 @@ func (r *run) batchAgain(now time.Time, s Settlement) {
 		r.batchSince = now.Add(againPause)
 	}
 	r.batch = append(r.batch, s)
+	r.unwritten += len(s.Final)
 }
 
 // mayAsk tells whether a row that is held is worth another attempt.
