@@ -51,13 +51,13 @@ test-infra: npm ## infra's tests: the stack, synthesized once per package
 
 .PHONY: test-pooler
 test-pooler: devstack npm emulator ## the tests through PgBouncer, which has to be installed
-	@command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }
-	@$(DEVSTACK) postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
+	@PATH="$$PATH:/usr/sbin"; export PATH; \
+	command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }; \
+	exec $(DEVSTACK) postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
 
 .PHONY: fuzz
 fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
-	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' functions internal | sort -u >/dev/null
-	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' functions internal migrations); do \
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' functions internal migrations infra); do \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
 			echo "$$(dirname $$file) $$name"; \
 			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
