@@ -45,7 +45,9 @@ func TestPlainStoreAgreesWithTheModel(t *testing.T) {
 
 func TestModelFindsBrokenStores(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []fault{ignoresLease, takesLeased, waitsForRows, takesBlindly, overwrites} {
+	for _, broken := range []fault{
+		ignoresLease, takesLeased, waitsForRows, takesBlindly, overwrites, keepsForEver, chargesAgain, silent,
+	} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, func(b bench) poller.Queue { return plain{pool: b.pool, fault: broken} })

@@ -7,6 +7,9 @@
 // an older worker that knows three columns holds row locks meanwhile. After
 // every step the whole table and the day's reads have to be as the model says.
 // At the end each pending row must be had, and each finish announced once.
+//
+// A failure names its seed: -rapid.seed plays the history again, but for who
+// comes first where several act at the same time. -rapid.checks plays more.
 package model
 
 import (
@@ -47,7 +50,7 @@ func (b bench) agree(t *rapid.T) {
 func (b bench) verdict(t *rapid.T) (d disagreement) {
 	defer func() {
 		switch p := recover().(type) {
-		case nil:
+		case nil, midnight:
 		case disagreement:
 			d = p
 		default:

@@ -29,6 +29,9 @@ const (
 	waitsForRows fault = "claim that does not skip locked rows"
 	takesBlindly fault = "claim that locks nothing"
 	overwrites   fault = "a final state that can be overwritten"
+	keepsForEver fault = "lease that never runs out"
+	chargesAgain fault = "claim that pays again when it is asked again"
+	silent       fault = "finish that is not announced"
 )
 
 // sql leaves out the lines that the fault forgets: those whose remark names it.
@@ -52,7 +55,9 @@ const (
 	plainDue = `
 		SELECT job_id FROM video_jobs
 		WHERE state = 'pending' AND next_poll_at <= now()
-		AND (leased_until < now() OR leased_until > now() + interval '16 minutes') -- claim that takes leased rows
+		AND (leased_until = '-infinity' -- claim that takes leased rows
+		OR leased_until < now() -- claim that takes leased rows, lease that never runs out
+		OR leased_until > now() + interval '16 minutes') -- claim that takes leased rows
 		ORDER BY next_poll_at LIMIT $1
 		FOR UPDATE -- claim that locks nothing
 		SKIP LOCKED -- claim that does not skip locked rows, claim that locks nothing`
@@ -101,7 +106,8 @@ func (p plain) Claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cla
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
+		fresh := len(found) == 0
+		if fresh {
 			room := r.Limit
 			if r.Ceiling >= 0 {
 				room = max(0, min(room, r.Ceiling-got.Day.Reads))
@@ -109,9 +115,9 @@ func (p plain) Claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cla
 			if found, err = list(ctx, tx, p.sql(plainDue), room); err != nil {
 				return err
 			}
-			if r.Ceiling >= 0 {
-				got.Day.Reads += len(found)
-			}
+		}
+		if r.Ceiling >= 0 && (fresh || p.fault == chargesAgain) {
+			got.Day.Reads += len(found)
 		}
 		for _, id := range found {
 			job := poller.Job{ID: id}
@@ -137,7 +143,7 @@ func (p plain) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.
 		err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) (err error) {
 			outcomes[i], err = p.change(ctx, tx, s.JobID, s.Lease, s.State, func() error {
 				_, err := tx.Exec(ctx, plainSettle, s.JobID, s.State, s.Delay.Seconds(), s.Polled, s.Status, s.Error, string(s.Final))
-				if err != nil || s.State == "" {
+				if err != nil || s.State == "" || p.fault == silent {
 					return err
 				}
 				const announce = `SELECT pg_notify('video_jobs_finished', json_build_object('job_id', $1::text, 'state', $2::text)::text)`

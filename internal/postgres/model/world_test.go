@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	leaseFor = 5 * time.Minute // longer than any check takes
-	hour     = time.Hour       // due later: not during this check
-	patience = 5 * time.Second // past it a claim waits for somebody
+	leaseFor = 5 * time.Minute  // longer than any check takes
+	hour     = time.Hour        // due later: not during this check
+	patience = 10 * time.Second // past it a claim waits for somebody
 )
 
 // bench is one database, used by one check after the other.
@@ -53,6 +53,9 @@ type claimant struct {
 
 // disagreement is what the store did and the model forbids.
 type disagreement string
+
+// midnight ends a check that has two days' reads to count.
+type midnight struct{}
 
 func (w *world) disagree(format string, args ...any) {
 	panic(disagreement(fmt.Sprintf(format, args...)))
