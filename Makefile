@@ -97,8 +97,8 @@ deploy: npm build ## bring the stacks to AWS
 	$(CDK) deploy --all
 diff: npm build ## what deploy would change
 	$(CDK) diff
-destroy: npm build ## take the stacks away; the data stays
-	$(CDK) destroy --all
+destroy: npm build ## take the app stack away; the table and a new database stay
+	$(CDK) destroy App
 
 .PHONY: configure
 configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
