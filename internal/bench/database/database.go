@@ -124,7 +124,7 @@ func (s *Server) Bare(ctx context.Context) (*Database, error) {
 // whose connection is closed for it.
 func (d *Database) Clone(ctx context.Context) (*Database, error) {
 	_ = d.Close(ctx)
-	return d.server.clone(ctx, d.name)
+	return d.server.clone(ctx, d.name+` STRATEGY FILE_COPY`) // large ones too in a moment
 }
 
 func (s *Server) clone(ctx context.Context, from string) (*Database, error) {

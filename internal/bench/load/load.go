@@ -39,6 +39,7 @@ type Spec struct {
 	Jobs        int           `json:"jobs"`       // Held: rows to work off; Bare: jobs job_1 … to read
 	Budget      time.Duration `json:"budget"`     // Ours: of the run
 	MemoryMiB   int64         `json:"memory_mib"` // the function's; 0: no limit
+	Watch       bool          `json:"watch"`      // Ours: compare each read's beginning with its due time
 }
 
 // Result is what came of it.
@@ -49,8 +50,8 @@ type Result struct {
 	CPU     time.Duration `json:"cpu"`      // of this process, over the load alone
 	PeakRSS int64         `json:"peak_rss"` // bytes
 	Stopped string        `json:"stopped"`
-	Early   int           `json:"early"` // reads before their due time
-	Late    []float64     `json:"late"`  // of each read's beginning, seconds past its due time; see Spec
+	Early   int           `json:"early"` // reads before their due time, where watched
+	Late    []float64     `json:"late"`  // seconds from the due time to the read's beginning, where watched
 }
 
 // Elapsed is how long the load lasted.
@@ -104,8 +105,15 @@ func ours(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	}
 	defer pool.Close()
 	p := poller.New(Settings(s), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	watched := &watch{Reader: api}
+	if s.Watch {
+		if err := watched.learn(ctx, pool); err != nil {
+			return Result{}, err
+		}
+		api = watched
+	}
 	sum, err := p.Run(ctx, postgres.NewStore(pool), api, time.Now(), poller.NewSummary("bench", poller.ModeScheduled))
-	r := Result{Reads: sum.Reads, Began: began, Ended: time.Now(), Stopped: sum.Stopped, Late: sum.Late}
+	r := Result{Reads: sum.Reads, Began: began, Ended: time.Now(), Stopped: sum.Stopped, Late: watched.late, Early: watched.early}
 	if err == nil && sum.LostLeases > 0 {
 		err = fmt.Errorf("%d leases were lost: %s", sum.LostLeases, sum.JSON())
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"time"
 
@@ -19,7 +20,7 @@ type Scene struct {
 	Renders []time.Duration // in turn
 	TickMin time.Duration   // ticks come this far apart at least …
 	TickMax time.Duration   // … and at most
-	Fixed   time.Duration   // where not 0: a poller that reads at this interval and knows no day's budget
+	Fixed   time.Duration   // where not 0: a poller that reads at exactly this interval and knows no day's budget
 	Follow  time.Duration   // how long the day is followed; it ends earlier when every job is settled
 	Seed    uint64
 }
@@ -33,6 +34,8 @@ type Result struct {
 	OverDay     int // answers of 429
 	ReadsPerJob float64
 	Delays      []time.Duration // from finished at Sume to settled, in order
+	Runs        int             // within the first UTC day
+	Awake       time.Duration   // of those together; the table answers at once
 }
 
 // Delay returns the share's quantile of the delays.
@@ -56,18 +59,27 @@ func PlayDay(s Scene) (Result, error) {
 		ReadsPerMinute: 120, ReadsPerDay: 10_000,
 	}
 	if s.Fixed > 0 {
-		settings.MinInterval, settings.MaxInterval, settings.ReadsPerDay = s.Fixed, s.Fixed, 0
+		settings.ReadsPerDay = 0
 	}
 	p := poller.New(settings, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	go buy(s, rnd, table, api)
+	var runs struct {
+		n     int
+		awake time.Duration
+	}
 	var failed error
 	for time.Since(began) < s.Follow {
 		tick := time.Now().Add(s.TickMin + time.Duration(rnd.Float64()*float64(s.TickMax-s.TickMin)))
 		ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
-		if _, err := p.Run(ctx, table, api, time.Now(), poller.NewSummary("", poller.ModeScheduled)); err != nil {
+		start := time.Now()
+		if _, err := p.Run(ctx, timetable{table, s.Fixed}, api, start, poller.NewSummary("", poller.ModeScheduled)); err != nil {
 			failed = err
 		}
 		cancel()
+		if start.Sub(began) < 24*time.Hour {
+			runs.n++
+			runs.awake += time.Since(start)
+		}
 		if time.Since(began) > 24*time.Hour && table.pending() == 0 {
 			break
 		}
@@ -75,7 +87,28 @@ func PlayDay(s Scene) (Result, error) {
 			<-time.After(d)
 		}
 	}
-	return result(s, table, api, began), failed
+	r := result(s, table, api, began)
+	r.Runs, r.Awake = runs.n, runs.awake
+	return r, failed
+}
+
+// timetable is a table on which the next read of an unfinished job comes after
+// a fixed interval, where there is one.
+type timetable struct {
+	*Table
+	fixed time.Duration
+}
+
+func (t timetable) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
+	if t.fixed > 0 {
+		batch = slices.Clone(batch)
+		for i := range batch {
+			if batch[i].State == "" && batch[i].Error == "" {
+				batch[i].Delay = t.fixed
+			}
+		}
+	}
+	return t.Table.Settle(ctx, batch)
 }
 
 // buy inserts the scene's jobs as a buyer's program would.
