@@ -76,19 +76,6 @@ func TestThreeKillsAndCutConnectionsLoseNothing(t *testing.T) {
 	once(t, heard(), 3000)
 }
 
-// once wants so many announcements, each heard once.
-func once(t *testing.T, heard map[string]int, want int) {
-	t.Helper()
-	for payload, n := range heard {
-		if n != 1 {
-			t.Errorf("announced %d times: %s", n, payload)
-		}
-	}
-	if len(heard) != want {
-		t.Errorf("%d jobs announced, want %d", len(heard), want)
-	}
-}
-
 // Field case 14.
 func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,15 @@ func newProxy(t *testing.T, server string) proxy {
 func (p proxy) up(t *testing.T) {
 	t.Helper()
 	if err := p.Start(); err != nil {
+		t.Error(err)
+	}
+}
+
+// silence swallows what the server says from now on; connections stay open.
+func (p proxy) silence(t *testing.T) {
+	t.Helper()
+	const toxic = `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`
+	if _, err := p.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -124,4 +125,45 @@ func (s *stage) pass(t *testing.T, d time.Duration) {
 UPDATE video_jobs SET next_poll_at = next_poll_at - $1::bigint * interval '1 microsecond',
        leased_until = leased_until - $1::bigint * interval '1 microsecond'
 WHERE state = 'pending'`, d.Microseconds())
+}
+
+// announcements listens; the function it returns tells what was heard since,
+// and how often.
+func (s *stage) announcements(t *testing.T) (heard func() map[string]int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `LISTEN video_jobs_finished`); err != nil {
+		t.Fatal(err)
+	}
+	return func() map[string]int {
+		s.exec(t, `SELECT pg_notify('video_jobs_finished', 'end')`)
+		got := map[string]int{}
+		for {
+			n, err := conn.WaitForNotification(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n.Payload == "end" {
+				return got
+			}
+			got[n.Payload]++
+		}
+	}
+}
+
+// once wants so many announcements, each heard once.
+func once(t *testing.T, heard map[string]int, want int) {
+	t.Helper()
+	for payload, n := range heard {
+		if n != 1 {
+			t.Errorf("announced %d times: %s", n, payload)
+		}
+	}
+	if len(heard) != want {
+		t.Errorf("%d jobs announced, want %d", len(heard), want)
+	}
 }

@@ -2,15 +2,12 @@ package main_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"io"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // wire stands between a sandbox and PostgreSQL and reads the protocol: it
@@ -226,32 +223,4 @@ func frame(kind byte, body []byte) []byte {
 func cstring(b []byte) string {
 	text, _, _ := strings.Cut(string(b), "\x00")
 	return text
-}
-
-// announcements listens; the function it returns tells what was heard since,
-// and how often.
-func (s *stage) announcements(t *testing.T) (heard func() map[string]int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if _, err := conn.Exec(t.Context(), `LISTEN video_jobs_finished`); err != nil {
-		t.Fatal(err)
-	}
-	return func() map[string]int {
-		s.exec(t, `SELECT pg_notify('video_jobs_finished', 'end')`)
-		got := map[string]int{}
-		for {
-			n, err := conn.WaitForNotification(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n.Payload == "end" {
-				return got
-			}
-			got[n.Payload]++
-		}
-	}
 }

@@ -2,7 +2,7 @@ package poller
 
 import (
 	"encoding/json"
-	"fmt"
+	"strings"
 	"time"
 )
 
@@ -96,8 +96,11 @@ type Failure struct {
 	Err  error
 }
 
-// Error begins with the kind and a colon.
-func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Kind, f.Err) }
+// Error begins with the kind and a colon and is one line, since the summary
+// follows it: drivers give each address of a host a line of its own.
+func (f *Failure) Error() string {
+	return f.Kind + ": " + strings.Join(strings.Fields(f.Err.Error()), " ")
+}
 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
