@@ -70,7 +70,7 @@ bench: devstack npm ## measure: reads a second, claims, write-ahead log
 
 .PHONY: lint
 lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where it is installed
-	$(BIN)/golangci-lint run ./...
+	$(BIN)/golangci-lint run $(PROGRAM) ./infra/...
 	@$(MAKE) --no-print-directory lint-templates
 
 # W3005: the CDK names dependencies that CloudFormation would see by itself.
