@@ -73,6 +73,10 @@ lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where 
 	$(BIN)/golangci-lint run $(PROGRAM) ./infra/...
 	@$(MAKE) --no-print-directory lint-templates
 
+.PHONY: fmt
+fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## bring the Go files into the form that lint asks for
+	$(BIN)/golangci-lint fmt $(PROGRAM) ./infra/...
+
 # W3005: the CDK names dependencies that CloudFormation would see by itself.
 .PHONY: lint-templates
 lint-templates: ## cfn-lint over template.yaml and what synth wrote
