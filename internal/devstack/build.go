@@ -56,11 +56,17 @@ func build(ctx context.Context, name, pkg string) (string, error) {
 		return "", err
 	}
 	defer unlock()
+	// An interrupted go build leaves its folder where it works: give it one.
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
 	bootstrap := filepath.Join(dir, "bootstrap")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
 		"-tags", "lambda.norpc", "-o", bootstrap, pkg)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTMPDIR="+work)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := process.Run(ctx, cmd, buildGrace); err != nil {
