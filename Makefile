@@ -135,7 +135,7 @@ go:
 
 .PHONY: devstack
 devstack: go
-	@go build -o $(DEVSTACK) ./internal/devstack/command
+	@mkdir -p $(BIN)/.work && GOTMPDIR=$(BIN)/.work go build -o $(DEVSTACK) ./internal/devstack/command
 
 # The packages of package-lock.json: the CDK's command line and PostgreSQL's
 # binaries. Installed anew when the lock file changes; makes at the same time
