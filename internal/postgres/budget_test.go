@@ -112,6 +112,35 @@ func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
 	}
 }
 
+func TestFirstClaimsOfADayNeverTakeRowsTwiceOrOneReadTooMany(t *testing.T) {
+	t.Parallel()
+	const stores, ceiling = 6, 20
+	db := newTable(t)
+	for range 30 {
+		db.exec(`TRUNCATE read_budget, video_jobs`)
+		db.due(50)
+		var all sync.WaitGroup
+		claims := make([]int, stores)
+		for i := range stores {
+			s := postgres.NewStore(db.pool)
+			all.Go(func() {
+				for range 4 {
+					claims[i] += len(claim(t, s, counting(7, ceiling)).Jobs)
+				}
+			})
+		}
+		all.Wait()
+		rows := 0
+		for _, n := range claims {
+			rows += n
+		}
+		leased := db.number(`SELECT count(*)::integer FROM video_jobs WHERE leased_until > now()`)
+		if counted := db.number(readsToday); counted != ceiling || rows != ceiling || leased != ceiling {
+			t.Fatalf("%d reads counted, %d rows claimed, %d leased; want %d", counted, rows, leased, ceiling)
+		}
+	}
+}
+
 func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)

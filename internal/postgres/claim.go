@@ -151,38 +151,30 @@ type leased struct {
 	limit int                // the most there could have been, as the day's allowance goes
 }
 
-// lease runs the claim in one round trip, which is one transaction.
+// lease runs the claim in one round trip, which is one transaction. Where reads
+// are counted the day's row is always opened first: a claim that found none to
+// lock could see, unlocked, the one that another run has just made.
 func (s *Store) lease(ctx context.Context, r poller.ClaimRequest, from pgtype.Timestamptz, recall bool) (leased, error) {
-	for _, open := range []bool{false, true} {
-		got := leased{limit: r.Limit}
-		batch, found := &pgx.Batch{}, true
-		if open {
-			batch.Queue(openDaySQL)
-		}
-		if r.Ceiling >= 0 {
-			batch.Queue(lockDaySQL).QueryRow(func(row pgx.Row) error {
-				err := row.Scan(&got.Day.Reads)
-				if found = !errors.Is(err, pgx.ErrNoRows); !found {
-					return nil
-				}
-				got.limit = max(0, min(r.Limit, r.Ceiling-got.Day.Reads))
-				return err
-			})
-		}
-		if !from.Valid {
-			from = pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
-		}
-		batch.Queue(claimSQL, uuid(r.Lease), from, recall, micros(r.For), int64(r.Limit), int64(r.Ceiling)).
-			Query(func(rows pgx.Rows) error { return got.scan(rows, r.Ceiling >= 0) })
-		err := s.pool.SendBatch(ctx, batch).Close()
-		if err == nil && len(got.Jobs) > r.Limit {
-			err = errTooMany
-		}
-		if err != nil || found {
-			return got, err
-		}
+	got := leased{limit: r.Limit}
+	batch := &pgx.Batch{}
+	if r.Ceiling >= 0 {
+		batch.Queue(openDaySQL)
+		batch.Queue(lockDaySQL).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&got.Day.Reads)
+			got.limit = max(0, min(r.Limit, r.Ceiling-got.Day.Reads))
+			return err
+		})
 	}
-	return leased{}, errors.New("the day's row of read_budget does not stay")
+	if !from.Valid {
+		from = pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
+	}
+	batch.Queue(claimSQL, uuid(r.Lease), from, recall, micros(r.For), int64(r.Limit), int64(r.Ceiling)).
+		Query(func(rows pgx.Rows) error { return got.scan(rows, r.Ceiling >= 0) })
+	err := s.pool.SendBatch(ctx, batch).Close()
+	if err == nil && len(got.Jobs) > r.Limit {
+		err = errTooMany
+	}
+	return got, err
 }
 
 // scan reads the claim's rows and puts them in the order of their due times.
