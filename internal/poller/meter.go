@@ -68,11 +68,14 @@ func (m *meter) answered(now time.Time, w *Window) {
 		return
 	}
 	m.told = true
-	reset := now.Add(max(w.Reset, time.Second))
+	reset := now.Add(min(max(w.Reset, time.Second), retryAfterMax))
+	shorter := reset.Before(m.reset.Add(-sameWindow))
 	switch {
-	case !m.limited || !now.Before(m.reset) || reset.After(m.reset.Add(sameWindow)):
+	case !m.limited || !now.Before(m.reset) || reset.After(m.reset.Add(sameWindow)) || shorter && w.Remaining < m.remaining:
+		// The first one heard of, a longer one, or a shorter one with less
+		// left: it binds, and what else there is must be heard after its end.
 		m.limited, m.remaining, m.reset = true, w.Remaining, reset
-	case reset.Before(m.reset.Add(-sameWindow)) && w.Remaining >= m.remaining:
+	case shorter:
 		// A shorter window with more left: the longer one binds, and this
 		// read was taken from it too.
 		m.remaining--
@@ -82,15 +85,16 @@ func (m *meter) answered(now time.Time, w *Window) {
 }
 
 // refused takes an answer of 429. wait is its Retry-After, negative where it
-// has none.
+// has none; one of nothing would send read after read into the refusal, and
+// counts as none.
 func (m *meter) refused(now time.Time, wait time.Duration, w *Window) {
 	now = now.Round(0)
 	until := now.Add(limitWait)
 	switch {
-	case wait >= 0:
-		until = now.Add(wait)
+	case wait > 0:
+		until = now.Add(min(wait, retryAfterMax))
 	case w != nil && w.Reset > 0:
-		until = now.Add(w.Reset)
+		until = now.Add(min(w.Reset, retryAfterMax))
 	}
 	if until.After(m.blocked) {
 		m.blocked = until

@@ -64,6 +64,48 @@ func TestMeterTakesALongerWindowForTheOneThatBinds(t *testing.T) {
 	}
 }
 
+func TestMeterTakesAShorterWindowWithLessLeftForTheOneThatBinds(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.answered(now, &Window{Remaining: 5000, Reset: 12 * time.Hour})
+	m.answered(now, &Window{Remaining: 0, Reset: 30 * time.Second})
+	n, at := m.allow(now)
+	if n != 0 || at.Sub(now.Round(0)) != 30*time.Second {
+		t.Errorf("got %d until %v, want none for the minute's 30 s, not the day's 12 h", n, at.Sub(now.Round(0)))
+	}
+	if n, _ := m.allow(now.Add(30 * time.Second)); n != 1 {
+		t.Errorf("got %d after the minute's end, want a first read alone", n)
+	}
+}
+
+func TestMeterWaitsAfterARefusal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		retryAfter time.Duration
+		window     *Window
+		want       time.Duration
+	}{
+		"as Retry-After asks":                   {7 * time.Second, &Window{Reset: 40 * time.Second}, 7 * time.Second},
+		"until the reset":                       {-1, &Window{Reset: 40 * time.Second}, 40 * time.Second},
+		"as we like, where nothing is told":     {-1, nil, limitWait},
+		"as we like, where no wait is told":     {0, nil, limitWait},
+		"until the reset, where no wait is":     {0, &Window{Reset: 40 * time.Second}, 40 * time.Second},
+		"a day at most, for Retry-After":        {365 * 24 * time.Hour, nil, 24 * time.Hour},
+		"a day at most, for the window's reset": {-1, &Window{Reset: 365 * 24 * time.Hour}, 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Now()
+			var m meter
+			m.refused(now, c.retryAfter, c.window)
+			if n, at := m.allow(now); n != 0 || at.Sub(now.Round(0)) != c.want {
+				t.Errorf("got %d until %v, want none for %v", n, at.Sub(now.Round(0)), c.want)
+			}
+		})
+	}
+}
+
 func TestMeterWithoutHeadersKnowsNoLimit(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
