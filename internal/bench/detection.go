@@ -81,6 +81,7 @@ func detection(ctx context.Context, s *report.Section) error {
 		"an answer takes 50 to 150 ms, jobs come evenly with chance over 24 hours; each value another seed. " +
 		"Delay: from finished at Sume to settled. Mixed renders: 1, 3, 8 and 20 minutes in turn. " +
 		"The fixed interval is the same loop, the same ticks, without the day's budget")
+	s.Wide = true
 	all := scenes()
 	results := make([][]simulation.Result, rounds)
 	group, ctx := errgroup.WithContext(ctx)
@@ -113,9 +114,9 @@ func detection(ctx context.Context, s *report.Section) error {
 
 func takeDay(s *report.Section, day scene, r simulation.Result) {
 	s.Take(day.name+"reads a finished job", "reads", report.Count, float64(r.Reads)/float64(max(1, r.Settled)))
-	s.Take(day.name+"p50", "s", report.Count, r.Delay(0.5).Seconds())
-	s.Take(day.name+"p99", "s", report.Count, r.Delay(0.99).Seconds())
-	s.Take(day.name+"longest", "s", report.Count, r.Delay(1).Seconds())
+	s.Take(day.name+"p50", "s", report.Time, r.Delay(0.5).Seconds())
+	s.Take(day.name+"p99", "s", report.Time, r.Delay(0.99).Seconds())
+	s.Take(day.name+"longest", "s", report.Time, r.Delay(1).Seconds())
 	s.Take(day.name+"forgotten", "jobs", report.Count, float64(r.Jobs-r.Settled))
 	s.Take(day.name+"reads over the allowance", "reads", report.Count, float64(r.OverDay))
 	if len(day.Renders) == 1 && day.TickMax == day.TickMin {

@@ -49,6 +49,7 @@ type Section struct {
 	Taken   time.Time `json:"taken"`
 	Seconds float64   `json:"seconds"` // that taking it lasted
 	Machine Machine   `json:"machine"`
+	Wide    bool      `json:"-"` // printed with a line for what stands before the names' last colon
 	Notes   []string  `json:"notes,omitempty"`
 	Figures []*Figure `json:"figures"`
 	Targets []Target  `json:"targets,omitempty"`

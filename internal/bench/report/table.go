@@ -14,12 +14,10 @@ import (
 func (s *Section) Write(out io.Writer) {
 	fmt.Fprintf(out, "\n%s (%.0f s)\n", s.Name, s.Seconds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, f := range s.Figures {
-		spread := ""
-		if len(f.Values) > 1 {
-			spread = fmt.Sprintf("%s … %s", Number(f.Least), Number(f.Most))
-		}
-		fmt.Fprintf(w, "  %s\t%s %s\t%s\t\n", f.Name, Number(f.Median), f.Unit, spread)
+	if s.Wide {
+		s.writeWide(w)
+	} else {
+		s.writeLong(w)
 	}
 	for _, t := range s.Targets {
 		word := "holds"
@@ -32,6 +30,38 @@ func (s *Section) Write(out io.Writer) {
 	for _, n := range s.Notes {
 		fmt.Fprintf(out, "  note: %s\n", n)
 	}
+}
+
+// writeLong prints a figure a line.
+func (s *Section) writeLong(out io.Writer) {
+	for _, f := range s.Figures {
+		fmt.Fprintf(out, "  %s\t%s %s\t%s\t\n", f.Name, Number(f.Median), f.Unit, f.spread(" … "))
+	}
+}
+
+// spread is the least and the most of several values.
+func (f *Figure) spread(between string) string {
+	if f.Least == f.Most {
+		return ""
+	}
+	return Number(f.Least) + between + Number(f.Most)
+}
+
+// writeWide prints what a day came to on one line.
+func (s *Section) writeWide(out io.Writer) {
+	line := ""
+	for _, f := range s.Figures {
+		at := strings.LastIndex(f.Name, ": ")
+		if before := f.Name[:at]; before != line {
+			line = before
+			fmt.Fprintf(out, "\n  %s", line)
+		}
+		fmt.Fprintf(out, "\t%s %s", f.Name[at+2:], Number(f.Median))
+		if between := f.spread("…"); between != "" {
+			fmt.Fprintf(out, " (%s)", between)
+		}
+	}
+	fmt.Fprintln(out)
 }
 
 // Number writes a value with three digits that count, and all before the point.
