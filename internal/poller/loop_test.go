@@ -296,6 +296,48 @@ func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
 	})
 }
 
+func TestARowHeldToTheEndDoesNotFailTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		table.Add("job_1", 0)
+		table.Add("job_2", 0)
+		held := holding{Table: table, id: "job_2"}
+		sum, err := pass(t, poller.New(defaults(), quiet()), held, slow{6 * time.Second}, 10*time.Second)
+		if err != nil || sum.Finished["completed"] != 1 || sum.LostLeases != 1 || sum.Backlog.Pending != 1 {
+			t.Errorf("got %v, %s; want one completed, one lost and one counted as pending", err, sum.JSON())
+		}
+	})
+}
+
+// holding is a table in which another program holds one row.
+type holding struct {
+	*simulation.Table
+	id string
+}
+
+func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
+	out := make([]poller.Outcome, len(batch))
+	for i, s := range batch {
+		if s.JobID != h.id {
+			one, err := h.Table.Settle(ctx, batch[i:i+1])
+			if err != nil {
+				return out[:i], err
+			}
+			out[i] = one[0]
+			continue
+		}
+		out[i] = poller.Again
+		wait := time.NewTimer(310 * time.Millisecond) // for the row's lock
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return out[:i], ctx.Err()
+		}
+	}
+	return out, nil
+}
+
 // slow answers every job as completed after a while.
 type slow struct{ takes time.Duration }
 

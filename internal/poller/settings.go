@@ -43,8 +43,10 @@ const (
 	// barrenMax bounds the pause between claims that come back empty although
 	// something is due: rows that another program holds.
 	barrenMax = time.Second
-	// againPause lies between two attempts to settle a row that is held.
+	// againPause lies between two attempts to settle a row that is held, and
+	// againTime is what the pause and an attempt can take.
 	againPause = 100 * time.Millisecond
+	againTime  = time.Second
 
 	// downStreak failures in a row, of the kind that a dead API causes, end
 	// the run.

@@ -155,10 +155,11 @@ func (r *run) batchAgain(now time.Time, s Settlement) {
 	r.unwritten += len(s.Final)
 }
 
-// mayAsk tells whether a row that is held is worth another attempt.
+// mayAsk tells whether a row that is held is worth another attempt: one that
+// the end of the time for settling cut off would fail the whole run.
 func (r *run) mayAsk(now time.Time, id LeaseID) bool {
 	l := r.leases[id]
-	return l != nil && now.Before(l.end) && (r.closing.IsZero() || now.Before(r.closing))
+	return l != nil && now.Before(l.end) && (r.closing.IsZero() || now.Add(againTime).Before(r.closing))
 }
 
 // let takes note that one row of a lease is done with.
