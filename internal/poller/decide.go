@@ -32,11 +32,10 @@ func (s Settings) decide(job Job, lease LeaseID, a Answer, fault *Fault, stretch
 		out.State, out.Final = a.Status, a.Body
 		return out
 	}
-	hint := a.NextPoll
-	if hint <= 0 {
-		hint = s.DefaultInterval
+	hint := s.DefaultInterval
+	if a.NextPoll > 0 {
+		hint = max(s.MinInterval, min(a.NextPoll, s.MaxInterval))
 	}
-	hint = max(s.MinInterval, min(hint, s.MaxInterval))
 	out.Delay = spread(max(hint, stretch), intervalJitter, random)
 	return out
 }

@@ -88,6 +88,21 @@ func TestDecideLongerCeilingStands(t *testing.T) {
 	}
 }
 
+func TestDecideBoundsWhatTheAnswerNamesAlone(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]Settings{
+		"a greatest interval below the default": {DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: 10 * time.Second},
+		"a least interval above the default":    {DefaultInterval: 15 * time.Second, MinInterval: time.Minute, MaxInterval: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := s.decide(Job{}, LeaseID{}, Answer{}, nil, 0, 0); got.Delay != 15*time.Second {
+				t.Errorf("got %v, want the default as it is set", got.Delay)
+			}
+		})
+	}
+}
+
 func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
 	t.Parallel()
 	seven := "http_4xx 404 not_found=7"
