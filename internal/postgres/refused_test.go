@@ -97,6 +97,28 @@ func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
 	}
 }
 
+func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(4)
+	db.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	             IF new.job_id = 'job_2' THEN RAISE check_violation; END IF;
+	             RAISE insufficient_privilege; END $$`)
+	db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
+	         WHEN (new.job_id IN ('job_2', 'job_3') AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
+	s := postgres.NewStore(db.pool)
+	r := want(4)
+	claim(t, s, r)
+	var batch []poller.Settlement
+	for i := range 4 {
+		batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
+	}
+	got, err := s.Settle(t.Context(), batch)
+	if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Lost}, got); diff != "" || err == nil {
+		t.Errorf("error %v, outcomes (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestAnswersOfAMebibyteAreSettledInSeveralStatements(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)

@@ -46,10 +46,10 @@ func (s *Store) Settle(ctx context.Context, batch []poller.Settlement) ([]poller
 	outcomes := make([]poller.Outcome, 0, len(batch))
 	for part := range parts(batch) {
 		got, err := s.settlePart(ctx, part)
+		outcomes = append(outcomes, got...)
 		if err != nil {
 			return outcomes, fmt.Errorf("settle %s: %w", named(part[0].JobID, len(part)), err)
 		}
-		outcomes = append(outcomes, got...)
 	}
 	return outcomes, nil
 }
@@ -59,14 +59,16 @@ func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]po
 	outcomes, err := s.write(ctx, settleSQL, settleSkippingSQL, c.keys,
 		c.delays, c.polled, c.statuses, c.errors, c.finals)
 	switch {
+	case err == nil:
+		return outcomes, nil
 	case !refused(err):
-		return outcomes, err
+		return nil, err
 	case len(batch) > 1:
 		outcomes = outcomes[:0]
 		for i := range batch {
 			one, err := s.settlePart(ctx, batch[i:i+1])
 			if err != nil {
-				return nil, err
+				return outcomes, err
 			}
 			outcomes = append(outcomes, one...)
 		}
