@@ -44,12 +44,12 @@ func (c *Client) withKey(ctx context.Context, try func(key string, h http.Header
 	if err != nil {
 		return fmt.Errorf("sume key: %w", err)
 	}
-	for range 2 {
+	for renewed := false; ; renewed = true {
 		h, err := c.header(key)
 		if err != nil {
 			return err
 		}
-		if !try(key, h) {
+		if !try(key, h) || renewed {
 			return nil
 		}
 		newer, err := c.keys.Renew(ctx, key)
@@ -61,5 +61,4 @@ func (c *Client) withKey(ctx context.Context, try func(key string, h http.Header
 		}
 		key = newer
 	}
-	return nil
 }

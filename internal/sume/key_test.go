@@ -37,7 +37,7 @@ func TestStatusWithARefusedKey(t *testing.T) {
 			a.AddJob("job_1", sumetest.Plan{})
 			var renewals atomic.Int64
 			keys := fixedKeys{key: testKey, renew: func(_ context.Context, rejected string) (string, error) {
-				if renewals.Add(1) == 1 && rejected != testKey {
+				if renewals.Add(1); rejected != testKey {
 					t.Errorf("renewed %q, want the refused key", rejected)
 				}
 				return tt.renewed, tt.err
@@ -51,8 +51,8 @@ func TestStatusWithARefusedKey(t *testing.T) {
 			} else if f := fault(t, err); f.Class != poller.Unauthorized || f.HTTPStatus != http.StatusUnauthorized {
 				t.Errorf("got %+v, want unauthorized 401", *f)
 			}
-			if reads := a.Stats().Reads; reads != tt.reads {
-				t.Errorf("%d reads, want %d", reads, tt.reads)
+			if reads := a.Stats().Reads; reads != tt.reads || renewals.Load() != 1 {
+				t.Errorf("%d reads, %d renewals; want %d and one", reads, renewals.Load(), tt.reads)
 			}
 		})
 	}
