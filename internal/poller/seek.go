@@ -27,8 +27,8 @@ func (r *run) seek(now time.Time, w *waker) {
 	switch {
 	case n > 0 && r.worthClaim(n, now, w):
 		r.claim(now, n)
-	case n <= 0 && !at.IsZero() && !at.Before(r.budgetEnd) && r.idle():
-		r.outOf(reason, now)
+	case n <= 0 && !at.IsZero() && r.idle():
+		r.outOf(reason, at, now, w)
 	case n <= 0:
 		w.at(at)
 	}
@@ -49,14 +49,23 @@ func (r *run) await(now time.Time, w *waker) {
 	}
 }
 
-// outOf ends a run that may read no more. The minute's limit says so only
-// where something is due.
-func (r *run) outOf(reason string, now time.Time) {
-	if reason == OutOfReads && (r.lookedAt.IsZero() || r.lookedAt.Before(r.wroteAt)) {
-		r.look(now)
-		return
+// outOf waits until reads are allowed again, or ends a run whose budget ends
+// before that. Where nothing is due there is nothing to wait for, nor does the
+// minute's limit stand in the way: that is looked at first.
+func (r *run) outOf(reason string, at, now time.Time, w *waker) {
+	waits := at.Before(r.budgetEnd)
+	matters := reason == OutOfReads
+	if waits {
+		matters = at.Sub(now) > barrenMax
 	}
-	r.stop(reason)
+	switch unseen := r.lookedAt.IsZero() || r.lookedAt.Before(r.wroteAt); {
+	case matters && unseen:
+		r.look(now)
+	case waits:
+		w.at(at)
+	default:
+		r.stop(reason)
+	}
 }
 
 // allowed returns how many rows may be claimed now; where none, when that can
