@@ -13,22 +13,17 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// openDaySQL makes the row in which today's reads are counted.
-const openDaySQL = `
-INSERT INTO read_budget (day, reads)
-VALUES ((now() AT TIME ZONE 'utc')::date, 0)
-ON CONFLICT (day) DO NOTHING`
-
-// lockDaySQL takes the lock under which reads are counted and returns the
-// count. The claim behind it in the same transaction sees the count with a
-// snapshot of its own, taken once the lock is held: no run can slip between.
+// lockDaySQL takes the lock under which today's reads are counted, and makes the
+// row where the day has none yet. The claim behind it in the same transaction
+// sees the count with a snapshot of its own, taken once the lock is held: no run
+// can slip between.
 const lockDaySQL = `
-SELECT reads
-FROM read_budget
-WHERE day = (now() AT TIME ZONE 'utc')::date
-  -- Other runs hold it for milliseconds; who holds it longer is an error.
-  AND (SELECT set_config('lock_timeout', '3s', true)) IS NOT NULL
-FOR NO KEY UPDATE`
+INSERT INTO read_budget (day, reads)
+SELECT (now() AT TIME ZONE 'utc')::date, 0
+-- Other runs hold the lock for milliseconds; who holds it longer is an error.
+WHERE (SELECT set_config('lock_timeout', '3s', true)) IS NOT NULL
+-- A row that is there is locked, and left as it is.
+ON CONFLICT (day) DO UPDATE SET reads = excluded.reads WHERE false`
 
 // claimSQL leases due rows and takes their reads from the day's allowance.
 const claimSQL = `
@@ -101,7 +96,9 @@ SELECT (now() AT TIME ZONE 'utc')::date::text,
        coalesce((extract(epoch FROM now() - greatest(c.next_poll_at, now() - interval '100 years')) * 1000000)::bigint, 0),
        coalesce(c.paid, false), c.sume_status IS NOT NULL, coalesce(c.consecutive_errors, 0),
        coalesce((extract(epoch FROM greatest(now() - c.failing_since, interval '0')) * 1000000)::bigint, 0),
-       coalesce(c.last_error, ''), coalesce(c.lost_leases, 0)
+       coalesce(c.last_error, ''), coalesce(c.lost_leases, 0),
+       -- The count as it was before this claim.
+       coalesce((SELECT reads FROM read_budget WHERE day = (now() AT TIME ZONE 'utc')::date), 0)
 FROM (SELECT 1) AS one (n)
 LEFT JOIN claimed AS c ON true`
 
@@ -151,25 +148,18 @@ type leased struct {
 	limit int                // the most there could have been, as the day's allowance goes
 }
 
-// lease runs the claim in one round trip, which is one transaction. Where reads
-// are counted the day's row is always opened first: a claim that found none to
-// lock could see, unlocked, the one that another run has just made.
+// lease runs the claim in one round trip, which is one transaction.
 func (s *Store) lease(ctx context.Context, r poller.ClaimRequest, from pgtype.Timestamptz, recall bool) (leased, error) {
 	got := leased{limit: r.Limit}
 	batch := &pgx.Batch{}
 	if r.Ceiling >= 0 {
-		batch.Queue(openDaySQL)
-		batch.Queue(lockDaySQL).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&got.Day.Reads)
-			got.limit = max(0, min(r.Limit, r.Ceiling-got.Day.Reads))
-			return err
-		})
+		batch.Queue(lockDaySQL)
 	}
 	if !from.Valid {
 		from = pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
 	}
 	batch.Queue(claimSQL, uuid(r.Lease), from, recall, micros(r.For), int64(r.Limit), int64(r.Ceiling)).
-		Query(func(rows pgx.Rows) error { return got.scan(rows, r.Ceiling >= 0) })
+		Query(func(rows pgx.Rows) error { return got.scan(rows, r.Ceiling) })
 	err := s.pool.SendBatch(ctx, batch).Close()
 	if err == nil && len(got.Jobs) > r.Limit {
 		err = errTooMany
@@ -177,8 +167,9 @@ func (s *Store) lease(ctx context.Context, r poller.ClaimRequest, from pgtype.Ti
 	return got, err
 }
 
-// scan reads the claim's rows and puts them in the order of their due times.
-func (l *leased) scan(rows pgx.Rows, counted bool) error {
+// scan reads the claim's rows and puts them in the order of their due times. The
+// count of the day's reads is told where the ceiling says that it is kept.
+func (l *leased) scan(rows pgx.Rows, ceiling int) error {
 	type dueJob struct {
 		poller.Job
 		due pgtype.Timestamptz
@@ -187,9 +178,10 @@ func (l *leased) scan(rows pgx.Rows, counted bool) error {
 	var j dueJob
 	var elapsed, late, failing int64
 	var paid bool
+	var before, fresh int
 	_, err := pgx.ForEachRow(rows, []any{
 		&l.Day.Date, &elapsed, &j.ID, &j.due, &late, &paid,
-		&j.Answered, &j.ConsecutiveErrors, &failing, &j.LastError, &j.LostLeases,
+		&j.Answered, &j.ConsecutiveErrors, &failing, &j.LastError, &j.LostLeases, &before,
 	}, func() error {
 		l.Day.Elapsed = duration(elapsed)
 		if !j.due.Valid {
@@ -197,11 +189,15 @@ func (l *leased) scan(rows pgx.Rows, counted bool) error {
 		}
 		j.Late, j.Failing = duration(late), duration(failing)
 		jobs = append(jobs, j)
-		if counted && !paid {
-			l.Day.Reads++
+		if !paid {
+			fresh++
 		}
 		return nil
 	})
+	if ceiling >= 0 {
+		l.limit = max(0, min(l.limit, ceiling-before))
+		l.Day.Reads = before + fresh
+	}
 	slices.SortStableFunc(jobs, func(a, b dueJob) int {
 		switch {
 		case later(b.due, a.due):
