@@ -15,10 +15,10 @@ import (
 // heavy is a slow table with an API whose answers are a mebibyte each.
 type heavy struct {
 	*simulation.Table
-	mu             sync.Mutex
-	body           []byte
-	waiting, most  int // answers that came and are not settled
-	batch          int // the largest
+	mu            sync.Mutex
+	body          []byte
+	waiting, most int // answers that came and are not settled
+	batch         int // the largest
 }
 
 func (h *heavy) Status(context.Context, string) (poller.Answer, error) {
