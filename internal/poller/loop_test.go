@@ -145,6 +145,31 @@ func TestFiveRowsRefusedFirstMeanTheKey(t *testing.T) {
 	})
 }
 
+func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		api := &simulation.API{Latency: 20 * time.Millisecond}
+		for i := range 100 {
+			table.Add(fmt.Sprintf("job_%02d", i), time.Duration(i-100)*time.Second)
+		}
+		api.Answer = func(id string, _ int) (poller.Answer, error, bool) {
+			if id == "job_00" {
+				return poller.Answer{}, &poller.Fault{Class: poller.Malformed, Reason: "not sent", RetryAfter: -1}, true
+			}
+			return answerFault(403)
+		}
+		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
+		if err == nil || sum.Reads > 70 {
+			t.Errorf("got %v after %d reads, want unauthorized within 70", err, sum.Reads)
+		}
+		for _, row := range table.Rows() {
+			if (row.ConsecutiveErrors > 0) != (row.ID == "job_00") || !row.LeasedUntil.IsZero() {
+				t.Fatalf("%s: %+v, want the first row alone charged and none held", row.ID, row)
+			}
+		}
+	})
+}
+
 func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := simulation.NewTable()

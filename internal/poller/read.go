@@ -73,7 +73,9 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	case fault != nil && fault.HTTPStatus == 403 && !r.heard:
 		r.refused(now, read)
 	default:
-		r.hear(now)
+		if fault == nil || fault.HTTPStatus != 0 {
+			r.hear(now)
+		}
 		r.conclude(now, read)
 	}
 }
