@@ -13,8 +13,9 @@ import (
 func TestLimitOfTenSecondsWithReadsOfThree(t *testing.T) {
 	s := newStage(t)
 	s.slow(3*time.Second, 0)
-	s.due(t, sumetest.Plan{}, ids("job", 500)...)
 	b := s.limited(t, 10*time.Second)
+	b.tick(t) // warm
+	s.due(t, sumetest.Plan{}, ids("job", 500)...)
 	result := b.invoke(t, "")
 	if result.Failure != nil || result.Took >= 9900*time.Millisecond {
 		t.Fatalf("failure %v after %v, want an answer before 9.9 s", result.Failure, result.Took)
@@ -34,7 +35,7 @@ func TestLimitNearerThanTheBudgetIsAnsweredInTime(t *testing.T) {
 	}{
 		"5 s, 50 reads of 2 s":           {5 * time.Second, 2 * time.Second, 50, 1},
 		"2 s, reads that take too long":  {2 * time.Second, 4 * time.Second, 50, 0},
-		"2 s, more reads than fit in it": {2 * time.Second, 50 * time.Millisecond, 8000, 1},
+		"2 s, more reads than fit in it": {2 * time.Second, 50 * time.Millisecond, 8000, 0},
 		"1 s, with nothing to do":        {time.Second, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,8 +116,12 @@ func TestNoSecretStandsInAnyOutput(t *testing.T) {
 	b := s.sandbox(t, "POLL_BUDGET=5s")
 	echo := `{"error": {"code": "` + plantedKey + `", "message": "Bearer ` + plantedKey + ` at ` + sumetest.SignedURL + `"}, "url": "` + sumetest.SignedURL + `"}`
 	for i, fault := range []sumetest.Fault{
-		{Body: echo, Status: 500}, {Body: echo, Status: 422}, {Body: echo}, {Body: plantedKey + sumetest.SignedURL},
-		{Status: 302, Header: map[string]string{"Location": sumetest.SignedURL}}, {Break: sumetest.BreakReset},
+		{Body: echo, Status: 500},
+		{Body: echo, Status: 422},
+		{Body: echo},
+		{Body: plantedKey + sumetest.SignedURL},
+		{Status: 302, Header: map[string]string{"Location": sumetest.SignedURL}},
+		{Break: sumetest.BreakReset},
 	} {
 		id := fmt.Sprintf("odd_%d", i)
 		s.due(t, sumetest.Plan{}, id)

@@ -28,7 +28,7 @@ const (
 )
 
 // patience bounds every wait for something that is certain to come.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 // built is the poller's bootstrap, built once.
 var built = sync.OnceValues(func() (string, error) {
