@@ -113,6 +113,7 @@ func TestUnusableSecretFailsTheRunInOneLineWithinSeconds(t *testing.T) {
 		"sume/othername":   {value: `{"key": "` + leaked + `"}`, want: "without api_key"},
 		"sume/number":      {value: `{"api_key": 7}`, want: "no text"},
 		"sume/broken":      {value: `{"api_key": "` + leaked, want: "neither"},
+		"sume/quoted":      {value: `"` + leaked + `"`, want: "neither"},
 		"sume/inner":       {value: `{"api_key": "REPLACE_ME"}`, want: "placeholder"},
 	} {
 		t.Run(id, func(t *testing.T) {
@@ -195,20 +196,15 @@ func TestKeyIsTakenFromEveryFormOfItsSecret(t *testing.T) {
 	s := newStage(t)
 	for id, value := range map[string]string{
 		"sume/plain": plantedKey, "sume/newline": plantedKey + "\r\n", "sume/json": `{"other": 1, "api_key": "` + plantedKey + `"}`,
-		"sume/quoted": `"` + plantedKey + `"`,
 	} {
 		s.vault.Set(id, value, false)
 		s.due(t, sumetest.Plan{}, id)
 		for _, mode := range []string{"bearer", "x-api-key"} {
 			b := s.sandbox(t, config.APIKeySecretID+"="+id, "SUME_API_AUTH_MODE="+mode)
-			got := b.invoke(t, "")
-			if accepted := got.Failure == nil; accepted != (id != "sume/quoted") {
-				t.Errorf("%s, %s: %s", id, mode, got.Body())
-			}
-			b.Stop()
+			b.tick(t)
 		}
 	}
-	s.ended(t, map[string]int{"completed": 3, "pending": 1})
+	s.ended(t, map[string]int{"completed": 3})
 }
 
 // untouched wants so many rows, as they were before any run.
