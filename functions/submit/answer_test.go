@@ -35,8 +35,10 @@ func TestAnswersOfTheAPI(t *testing.T) {
 		"no job id":     {sumetest.Fault{Status: 202, Body: `{"data": {"status": "queued"}}`}, submit.ErrUnanswered, "sending http 202", nil},
 		"an id of dots": {sumetest.Fault{Status: 202, Body: `{"job_id": ".."}`}, submit.ErrUnanswered, "sending http 202", nil},
 		"a redirect":    {sumetest.Fault{Status: 307, Header: map[string]string{"Location": "/v1/videos/"}}, submit.ErrUnanswered, "sending http 307", nil},
-		"a URL in an answer": {sumetest.Fault{Status: 400, Body: `{"error": {"code": "bad", "message": "see https://sume.test/x?sig=1"}, "request_id": "req_7"}`},
-			submit.ErrRejected, "rejected http 400 bad", submit.ErrRejected},
+		"a URL in an answer": {
+			sumetest.Fault{Status: 400, Body: `{"error": {"code": "bad", "message": "see https://sume.test/x?sig=1"}, "request_id": "req_7"}`},
+			submit.ErrRejected, "rejected http 400 bad", submit.ErrRejected,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

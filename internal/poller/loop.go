@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (r *run) takeEvents() {
 
 // endedBy tells a deadline from a cancellation.
 func (r *run) endedBy() string {
-	if context.Cause(r.ctx) == context.DeadlineExceeded {
+	if errors.Is(context.Cause(r.ctx), context.DeadlineExceeded) {
 		return OutOfBudget
 	}
 	return Canceled

@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -23,7 +22,7 @@ func defaults() poller.Settings {
 	}
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // pass runs one invocation with the function's limit.
 func pass(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader, limit time.Duration) (poller.Summary, error) {

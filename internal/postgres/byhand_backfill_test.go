@@ -39,11 +39,13 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 			func(*hand) poller.Backfill {
 				return poller.Backfill{JobIDs: []string{"new", "done", "later", "due", "leased"}}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 2}, []string{"done", "later", "new"},
+			poller.Backfilled{Registered: 1, Reopened: 2},
+			[]string{"done", "later", "new"},
 		},
 		"states, rows without created_at too": {
 			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"failed", "stopped"}} },
-			poller.Backfilled{Reopened: 3}, []string{"adopted", "failed_1", "failed_2"},
+			poller.Backfilled{Reopened: 3},
+			[]string{"adopted", "failed_1", "failed_2"},
 		},
 		"states in a window, its start within": {
 			func(h *hand) poller.Backfill {
@@ -51,43 +53,51 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 				before := value[time.Time](h, `SELECT created_at FROM video_jobs WHERE job_id = 'failed_2'`)
 				return poller.Backfill{States: []string{"failed", "completed"}, CreatedAfter: &after, CreatedBefore: &before}
 			},
-			poller.Backfilled{Reopened: 1}, []string{"failed_1"},
+			poller.Backfilled{Reopened: 1},
+			[]string{"failed_1"},
 		},
 		"a window does not narrow ids": {
 			func(h *hand) poller.Backfill {
 				return poller.Backfill{JobIDs: []string{"adopted"}, States: []string{"failed"}, CreatedAfter: at(h, "-3 days")}
 			},
-			poller.Backfilled{Reopened: 2}, []string{"adopted", "failed_2"},
+			poller.Backfilled{Reopened: 2},
+			[]string{"adopted", "failed_2"},
 		},
 		"overdue": {
 			func(*hand) poller.Backfill { return poller.Backfill{Overdue: true} },
-			poller.Backfilled{Reopened: 1}, []string{"backoff"},
+			poller.Backfilled{Reopened: 1},
+			[]string{"backoff"},
 		},
 		"overdue outside its window": {
 			func(h *hand) poller.Backfill { return poller.Backfill{Overdue: true, CreatedAfter: at(h, "-2 days")} },
-			poller.Backfilled{}, nil,
+			poller.Backfilled{},
+			nil,
 		},
 		"a limit takes the oldest first": {
 			func(*hand) poller.Backfill {
 				return poller.Backfill{States: []string{"failed", "completed"}, Overdue: true, Limit: 3}
 			},
-			poller.Backfilled{Reopened: 3}, []string{"adopted", "done", "failed_1"},
+			poller.Backfilled{Reopened: 3},
+			[]string{"adopted", "done", "failed_1"},
 		},
 		"a limit over ids": {
 			func(*hand) poller.Backfill {
 				return poller.Backfill{JobIDs: []string{"new_2", "new_1", "failed_2"}, Limit: 2}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 1}, []string{"failed_2", "new_1"},
+			poller.Backfilled{Registered: 1, Reopened: 1},
+			[]string{"failed_2", "new_1"},
 		},
 		"a state that no row has": {
 			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"expired"}} },
-			poller.Backfilled{}, nil,
+			poller.Backfilled{},
+			nil,
 		},
 		"everything at once": {
 			func(*hand) poller.Backfill {
 				return poller.Backfill{JobIDs: []string{"new", "failed_1", "backoff"}, States: []string{"failed"}, Overdue: true}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 4}, []string{"adopted", "backoff", "failed_1", "failed_2", "new"},
+			poller.Backfilled{Registered: 1, Reopened: 4},
+			[]string{"adopted", "backoff", "failed_1", "failed_2", "new"},
 		},
 	}
 	for name, c := range cases {

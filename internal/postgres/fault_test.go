@@ -88,7 +88,7 @@ func (t table) role(options string, grants ...string) string {
 	t.Helper()
 	lease := newLease()
 	name := fmt.Sprintf("store_test_%x", lease[:6])
-	t.exec(`CREATE ROLE ` + name + ` LOGIN ` + options)
+	t.exec(`CREATE ROLE ` + name + ` LOGIN PASSWORD '` + name + `' ` + options)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		for _, sql := range []string{`DROP OWNED BY ` + name, `DROP ROLE ` + name} {
@@ -104,7 +104,7 @@ func (t table) role(options string, grants ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.User = url.User(name)
+	u.User = url.UserPassword(name, name)
 	return u.String()
 }
 

@@ -137,19 +137,22 @@ func TestAccept(t *testing.T) {
 	}{
 		"a new job": {
 			func(*testing.T, submit.Store, *pgxpool.Pool) {},
-			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{job},
 		},
 		"asked again": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
 				acceptSubmission(t, store, "order-42", "job_1")
 			},
-			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{job},
 		},
 		"rejected by a twin's post": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
 				markSubmission(t, store, "order-42", submit.Rejected, "http 402")
 			},
-			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"}, []string{job},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{job},
 		},
 		"another job accepted before": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
@@ -162,7 +165,8 @@ func TestAccept(t *testing.T) {
 			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
 				runSQL(t, pool, `INSERT INTO video_jobs (job_id, state, polls) VALUES ('job_1', 'completed', 7)`)
 			},
-			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "completed"}, []string{"job_1 completed - 7 0 t t"},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "completed"},
+			[]string{"job_1 completed - 7 0 t t"},
 		},
 	}
 	for name, tt := range tests {

@@ -7,7 +7,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -104,7 +103,7 @@ func ours(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 		return Result{}, err
 	}
 	defer pool.Close()
-	p := poller.New(Settings(s), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	p := poller.New(Settings(s), slog.New(slog.DiscardHandler))
 	watched := &watch{Reader: api}
 	if s.Watch {
 		if err := watched.learn(ctx, pool); err != nil {

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -61,8 +60,8 @@ func PlayDay(s Scene) (Result, error) {
 	if s.Fixed > 0 {
 		settings.ReadsPerDay = 0
 	}
-	p := poller.New(settings, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	go buy(s, rnd, table, api)
+	p := poller.New(settings, slog.New(slog.DiscardHandler))
+	go buy(s, rand.New(rand.NewPCG(s.Seed, 2)), table, api)
 	var runs struct {
 		n     int
 		awake time.Duration
