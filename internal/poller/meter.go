@@ -29,6 +29,8 @@ type meter struct {
 	reset     time.Time // end of that window
 	probed    time.Time // when the first untold read began; zero: none has
 	blocked   time.Time // nothing is read before, as an answer of 429 asked
+
+	seen time.Time // when it was last asked
 }
 
 // start prepares the meter for a run: what the server allows must be heard
@@ -105,6 +107,11 @@ func (m *meter) refused(now time.Time, wait time.Duration, w *Window) {
 // that can change by itself; the zero time means not before an answer comes.
 func (m *meter) allow(now time.Time) (int, time.Time) {
 	now = now.Round(0)
+	if m.seen.Sub(now) > minute {
+		// The clock was set back: what it holds would last that much longer.
+		*m = meter{perMinute: m.perMinute, open: m.open}
+	}
+	m.seen = now
 	if now.Before(m.blocked) {
 		return 0, m.blocked
 	}

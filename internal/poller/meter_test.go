@@ -106,6 +106,30 @@ func TestMeterWaitsAfterARefusal(t *testing.T) {
 	}
 }
 
+func TestMeterForgetsWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, then := range map[string]func(*meter){
+		"its own minute":     func(m *meter) { m.begin(now); m.end(now) },
+		"the server's":       func(m *meter) { m.answered(now, &Window{Remaining: 0, Reset: time.Minute}) },
+		"a wait after a 429": func(m *meter) { m.refused(now, time.Minute, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := meter{perMinute: 1}
+			m.allow(now)
+			then(&m)
+			m.start()
+			if n, _ := m.allow(now.Add(-time.Second)); n != 0 {
+				t.Errorf("got %d a second back, want none", n)
+			}
+			if n, _ := m.allow(now.Add(-time.Hour)); n != 1 {
+				t.Errorf("got %d an hour back, want a first read alone", n)
+			}
+		})
+	}
+}
+
 func TestMeterWithoutHeadersKnowsNoLimit(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
