@@ -100,8 +100,8 @@ func TestInspectOfAnEmptyTableHoldsEmptyLists(t *testing.T) {
 	}
 }
 
+// Not parallel: it holds a bound on time.
 func TestInspectOfManyRowsIsQuickAndTellsNoSecret(t *testing.T) {
-	t.Parallel()
 	h := newHand(t)
 	h.exec(`INSERT INTO video_jobs (job_id, next_poll_at, failing_since, last_error, final_status, idempotency_key, api_key_ref)
 		SELECT 'job_' || i, now() - i * interval '1 ms', now() - i * interval '1 s', 'http_5xx 503 at https://signed.example/v?sig=' || i,

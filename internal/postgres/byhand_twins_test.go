@@ -13,8 +13,8 @@ import (
 	"sumepoller/internal/postgres"
 )
 
+// Not parallel: it holds a bound on time.
 func TestBackfillOfTwentyThousandIDsSentTwiceAtOnce(t *testing.T) {
-	t.Parallel()
 	h := newHand(t)
 	ids := names("job_", 20_000)
 	payload, err := json.Marshal(map[string]any{"backfill": map[string]any{"job_ids": ids}})
