@@ -140,6 +140,9 @@ func (c *child) hear(what any) error {
 	return nil
 }
 
+// interrupt asks the child to come to its end.
+func (c *child) interrupt() { c.process.Signal(syscall.SIGTERM) }
+
 func (c *child) stop() {
 	c.in.Close()
 	c.process.Stop(syscall.SIGTERM, grace)
