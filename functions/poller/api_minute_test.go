@@ -42,6 +42,24 @@ func TestMinutesLimitToldByHeadersIsUsedAndNotPassed(t *testing.T) {
 	}
 }
 
+func TestServersDayThatIsUsedUpEndsTheRunAndChargesNoRow(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.options.ReadsPerMinute, s.options.ReadsPerDay = 10_000, 100
+	s.slow(5*time.Millisecond, 50*time.Millisecond)
+	s.due(t, sumetest.Plan{}, ids("job", 300)...)
+	b := s.sandbox(t, "POLL_BUDGET=20s")
+	if got, seen := b.tick(t), s.api.Stats(); got.Stopped != poller.OutOfReads || seen.Reads < 90 || seen.Reads > 102 || seen.Limited > 2 {
+		t.Errorf("%d reads, %d of them answered 429, summary %+v", seen.Reads, seen.Limited, got)
+	}
+	before := s.api.Stats().Reads
+	b.times(t, 3)
+	if more := s.api.Stats().Reads - before; more > 2 {
+		t.Errorf("%d more reads by a warm sandbox, want at most 2", more)
+	}
+	s.spare(t)
+}
+
 func TestWaitForTheServersNextMinuteHappensWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
