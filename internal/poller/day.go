@@ -48,8 +48,7 @@ func (l *ledger) line(now time.Time) float64 {
 	return float64(l.limit) * (0.2 + 0.8*min(1, l.elapsed(now).Hours()/24))
 }
 
-// above tells whether more reads were taken than the line and the read that
-// its rounding may let through.
+// above tells whether more reads were taken than the line allows by now.
 func (l *ledger) above(now time.Time) bool {
 	return float64(l.day.Reads) > l.line(now)
 }

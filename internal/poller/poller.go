@@ -95,7 +95,8 @@ type Queue interface {
 	// Claim leases due rows, at most r.Limit of them.
 	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
 	// Settle writes a batch and announces the jobs it finished. The outcomes
-	// stand in the order of the batch.
+	// stand in the order of the batch; with an error come those of its
+	// beginning that are known.
 	Settle(ctx context.Context, batch []Settlement) ([]Outcome, error)
 	// Release makes rows due at once with nothing counted, and gives their
 	// unread reads back to the day named.
