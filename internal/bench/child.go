@@ -67,8 +67,8 @@ func putLoad(ctx context.Context) error {
 	if err := json.NewDecoder(os.Stdin).Decode(&s); err != nil {
 		return err
 	}
-	if path := os.Getenv("BENCH_CPUPROFILE"); path != "" && s.Kind == load.Ours {
-		f, err := os.Create(path)
+	if path := os.Getenv("BENCH_CPUPROFILE"); path != "" {
+		f, err := os.Create(fmt.Sprintf("%s.%s.%d.%d", path, s.Kind, s.Concurrency, s.Jobs))
 		if err != nil {
 			return err
 		}

@@ -99,6 +99,7 @@ func (w *world) compare(ctx context.Context, s *report.Section, t setting) error
 	s.Take(name+"ours to the held-lock loop", "times", report.Ratio, ours.Rate()/held.Rate())
 	s.Take(name+"ours to no database", "times", report.Ratio, ours.Rate()/bare.Rate())
 	s.Take(name+"processor a read, ours", "µs", report.Time, float64(ours.CPU.Microseconds())/float64(ours.Reads))
+	s.Take(name+"processor a read, no database", "µs", report.Time, float64(bare.CPU.Microseconds())/float64(bare.Reads))
 	s.Take(name+"memory at most, ours", "MiB", report.Size, float64(ours.PeakRSS)/(1<<20))
 	if t == mainSetting {
 		reads := float64(ours.Reads)
