@@ -89,7 +89,7 @@ func TestConnectionsClosedByTheServerWhileTheRunSleepsCostNothing(t *testing.T) 
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{Reads: 3, Hint: 1}, ids("job", 5)...)
-	b := s.sandbox(t, config.DatabaseURL+"="+s.database+"?application_name=sandbox")
+	b := s.sandbox(t, config.DatabaseURL+"="+named(t, s.database, "sandbox"))
 	answer := b.begin(t, "")
 	for polls := 1; polls <= 3; polls++ {
 		until(t, "five reads to be settled", func() bool {
@@ -120,7 +120,7 @@ func TestDatabaseRestartedInMidRunDelaysIt(t *testing.T) {
 	s.slow(50*time.Millisecond, 150*time.Millisecond)
 	s.due(t, sumetest.Plan{}, ids("job", 1500)...)
 	p := newProxy(t, host(t, s.database))
-	b := s.sandbox(t, config.DatabaseURL+"="+at(t, s.database, p.Listen)+"?application_name=sandbox")
+	b := s.sandbox(t, config.DatabaseURL+"="+named(t, at(t, s.database, p.Listen), "sandbox"))
 	answer := b.begin(t, "")
 	s.finished(t, 200)
 	s.terminate(t) // as a shutdown does,

@@ -16,7 +16,7 @@ func TestFrozenSandboxHoldsUpNobody(t *testing.T) {
 	s := newStage(t)
 	s.slow(time.Second, 0)
 	s.due(t, sumetest.Plan{}, ids("job", 60)...)
-	database := s.database + "?application_name=frozen"
+	database := named(t, s.database, "frozen")
 	frozen := s.sandbox(t, "POLL_CONCURRENCY=8", config.DatabaseURL+"="+database)
 	answer := frozen.begin(t, "")
 	s.read(t, 9) // eight at a time: the first has ended, the rest are under way

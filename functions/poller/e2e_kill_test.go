@@ -17,13 +17,16 @@ func TestRunAfterAKillFinishesEverything(t *testing.T) {
 	s.slow(100*time.Millisecond, 300*time.Millisecond)
 	s.due(t, sumetest.Plan{}, ids("job", 400)...)
 	brief := []string{"POLL_LEASE=3s", "SUME_REQUEST_TIMEOUT=1s", "POLL_BUDGET=40s"}
-	killed := s.sandbox(t, brief...)
+	killed := s.sandbox(t, append(brief, config.DatabaseURL+"="+named(t, s.database, "killed"))...)
 	answer := killed.begin(t, "")
 	s.read(t, 150)
 	killed.Kill()
 	if got, err := answer(); err == nil {
 		t.Fatalf("the killed run answered %s", got.Body())
 	}
+	until(t, "what it had asked of the server to be done", func() bool {
+		return s.number(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'killed' AND datname = current_database()`) == 0
+	})
 	left := 400 - s.number(t, completed)
 	if left == 0 || left == 400 {
 		t.Fatalf("%d rows left, want the kill in mid-run", left)

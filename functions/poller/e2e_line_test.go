@@ -66,7 +66,7 @@ func TestThreeSandboxesShareTheDueRows(t *testing.T) {
 func TestIdleTickOfAWarmSandboxIsCheap(t *testing.T) {
 	s := newStage(t)
 	w := newWire(t, host(t, s.database))
-	b := s.sandbox(t, "DATABASE_URL="+at(t, s.database, w.address)+"?application_name=sandbox")
+	b := s.sandbox(t, "DATABASE_URL="+named(t, at(t, s.database, w.address), "sandbox"))
 	s.due(t, sumetest.Plan{}, "job_1")
 	s.exec(t, `INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('job_later', now() + interval '1 hour')`)
 	b.tick(t)

@@ -96,6 +96,20 @@ func at(t *testing.T, database, address string) string {
 	return u.String()
 }
 
+// named returns a database's URL with the name by which the server knows who
+// connects.
+func named(t *testing.T, database, application string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("application_name", application)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 // host is the address in a URL.
 func host(t *testing.T, address string) string {
 	t.Helper()
