@@ -85,6 +85,7 @@ func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table)
 	if !b.DryRun {
 		return nil // the run that follows counts what waits
 	}
+	inv.sum.Stopped = poller.Drained // nothing was to be read
 	waits, err := t.Backlog(ctx)
 	if err != nil {
 		return inv.fail(poller.FailedDatabase, err)

@@ -2,6 +2,7 @@ package poller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -374,4 +375,19 @@ func (s slow) Status(ctx context.Context, _ string) (poller.Answer, error) {
 	case <-ctx.Done():
 		return poller.Answer{}, ctx.Err()
 	}
+}
+
+func TestAKeyThatCannotBeHadIsTheSecretsFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := simulation.NewTable()
+		table.Add("job_1", 0)
+		api := &simulation.API{Answer: func(string, int) (poller.Answer, error, bool) {
+			return poller.Answer{}, &poller.Fault{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}, true
+		}}
+		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
+		var failed *poller.Failure
+		if !errors.As(err, &failed) || failed.Kind != poller.FailedSecret || sum.Errors[poller.Unauthorized] != 0 || sum.Released != 1 {
+			t.Errorf("got %v and %s, want a failed secret and the row released", err, sum.JSON())
+		}
+	})
 }

@@ -63,8 +63,12 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	read := read{job: job, lease: l, answer: a, fault: fault}
 	switch {
 	case fault != nil && fault.Class == Unauthorized:
-		r.sum.Errors[Unauthorized]++
 		r.hold(now, job, l, false)
+		if fault.HTTPStatus == 0 { // nobody refused it: there was none to send
+			r.fail(FailedSecret, APIUnavailable, fault)
+			return
+		}
+		r.sum.Errors[Unauthorized]++
 		r.fail(FailedKey, APIUnavailable, fault)
 	case fault != nil && fault.Class == RateLimited:
 		r.sum.Errors[RateLimited]++

@@ -35,7 +35,9 @@ const (
 
 	// A claim waits until this many slots are free (a quarter of them, where
 	// there are fewer than four times as many) or one has been for claimAge.
-	claimSlots = 16
+	// A claim that counts its reads is two statements: this many rows keep them
+	// below a tenth of a statement a read, with the settle's share.
+	claimSlots = 24
 	claimAge   = 12 * time.Millisecond
 
 	// lookEvery bounds how long rows that came meanwhile stay unseen.
