@@ -65,8 +65,8 @@ fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
 	done
 
 .PHONY: bench
-bench: devstack npm ## measure: reads a second, claims, write-ahead log
-	@$(DEVSTACK) postgres -- go run ./internal/bench
+bench: npm ## measure against a server of its own, ten minutes (ONLY=throughput, or detection, limited, sandboxes, claims, snapshot, idle)
+	@go run ./internal/bench $(ONLY)
 
 .PHONY: lint
 lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where it is installed
@@ -117,15 +117,21 @@ destroy: npm build ## take the app stack away; the table and a new database stay
 configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
 	@go run ./infra/configure '$(DB)'
 
+# To the letter and by the environment, so that no quote or dollar in them is
+# read by make or by the shell.
+override JOB  := $(value JOB)
+override FILE := $(value FILE)
+export JOB FILE
+
 .PHONY: status backfill submit stop
 status: devstack ## what the table holds (JOB=one job), from the stack or from FUNCTION_URL=…
-	@$(DEVSTACK) invoke status '$(JOB)'
+	@$(DEVSTACK) invoke status "$$JOB"
 backfill: devstack ## send a backfill (FILE=request.json)
-	@$(DEVSTACK) invoke backfill '$(FILE)'
+	@$(DEVSTACK) invoke backfill "$$FILE"
 submit: devstack ## buy a video (FILE=order.json)
-	@$(DEVSTACK) invoke submit '$(FILE)'
+	@$(DEVSTACK) invoke submit "$$FILE"
 stop: devstack ## end the following of a job (JOB=its id)
-	@$(DEVSTACK) invoke stop '$(JOB)'
+	@$(DEVSTACK) invoke stop "$$JOB"
 
 # --- what these need
 

@@ -78,6 +78,10 @@ func (inv *invocation) do(ctx context.Context, request poller.Request, t table) 
 
 func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table) error {
 	done, err := t.Backfill(ctx, b, b.Pace(inv.cfg.Reads.PerMinute, inv.cfg.Reads.PerDay))
+	var refused poller.Refused
+	if errors.As(err, &refused) {
+		return refused
+	}
 	if err != nil {
 		return inv.fail(poller.FailedDatabase, err)
 	}

@@ -51,6 +51,12 @@ func (b *Backfill) Pace(perMinute, perDay int) time.Duration {
 	return pace
 }
 
+// Refused is a payload that can be seen to be too much only in the table: one
+// line that begins with the field at fault. Nothing was changed.
+type Refused string
+
+func (r Refused) Error() string { return string(r) }
+
 // Backfilled counts what a backfill did, or what it would do.
 type Backfilled struct {
 	Registered int // rows added
@@ -70,8 +76,8 @@ type Stop struct {
 
 // ByHand is the table as an operator's payload uses it. Each method is one
 // transaction: an error means that nothing changed, unless it came from the
-// commit. All are safe to ask again, and at the same time. None needs the API
-// or its key.
+// commit, and a Refused that the payload is at fault. All are safe to ask
+// again, and at the same time. None needs the API or its key.
 type ByHand interface {
 	// Backfill makes the first hundred rows due now and each further one pace
 	// later than the one before it. No row moves later and no lease is broken.

@@ -48,9 +48,17 @@ func pick(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration)
 		return nil, fmt.Errorf("pick rows: %w", err)
 	}
 	if len(rows.ids) > maxBackfill {
-		return nil, fmt.Errorf("the payload means more than %d rows; nothing was changed, give it a limit", maxBackfill)
+		return nil, tooMany(b)
 	}
 	return rows, nil
+}
+
+// tooMany names the field that brings the payload down to what is taken.
+func tooMany(b poller.Backfill) error {
+	if n := len(b.JobIDs); n > maxBackfill {
+		return poller.Refused(fmt.Sprintf("backfill.job_ids: %d ids; one backfill takes at most %d rows, so split them", n, maxBackfill))
+	}
+	return poller.Refused(fmt.Sprintf("backfill.limit: want at most %d, since the payload means more rows than that", maxBackfill))
 }
 
 // count tells what apply would do.

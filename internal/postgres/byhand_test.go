@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -190,8 +191,17 @@ func TestBackfillOfMoreThanOneTransactionBears(t *testing.T) {
 	h := newHand(t)
 	h.exec(`INSERT INTO video_jobs (job_id, state) SELECT 'job_' || i, 'failed' FROM generate_series(1, 250001) i`)
 	_, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}}, time.Second)
-	if err == nil || !strings.Contains(err.Error(), "nothing was changed, give it a limit") {
+	var refused poller.Refused
+	if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "backfill.limit: ") {
 		t.Errorf("error %v, want one that asks for a limit", err)
+	}
+	many := make([]string, 250_001)
+	for i := range many {
+		many[i] = fmt.Sprintf("new_%d", i)
+	}
+	_, err = h.Backfill(t.Context(), poller.Backfill{JobIDs: many, DryRun: true}, time.Second)
+	if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "backfill.job_ids: 250001 ids") {
+		t.Errorf("error %v, want one that asks to split the ids", err)
 	}
 	if n := value[int](h, `SELECT count(*) FROM video_jobs WHERE state <> 'failed'`); n != 0 {
 		t.Errorf("%d rows were changed", n)

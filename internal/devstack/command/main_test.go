@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -132,6 +133,33 @@ func TestByHandRequests(t *testing.T) {
 			out, err := program(t, []string{"FUNCTION_URL=" + server.URL}, "invoke", c.what, c.argument).CombinedOutput()
 			if exitCode(t, err) != 2 || !strings.Contains(string(out), c.want) {
 				t.Errorf("got %v, %s, want an error that names %s", err, out, c.want)
+			}
+		})
+	}
+}
+
+func TestMakeHandsAJobOnToTheLetter(t *testing.T) {
+	t.Parallel()
+	var sent []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ = io.ReadAll(r.Body)
+		_, _ = w.Write([]byte(`{"stopped": 1}`))
+	}))
+	defer server.Close()
+	const job = "JOB=it's `id` $(id) $x; \"b\""
+	inMake := []string{"-s", "-o", "devstack", "DEVSTACK=" + devstackPath, "stop"}
+	for _, c := range []struct{ when, variable, argument string }{
+		{"it is make's argument", "OTHER=", job},
+		{"it comes by the environment", job, "OTHER="},
+	} {
+		t.Run(c.when, func(t *testing.T) {
+			cmd := program(t, []string{"FUNCTION_URL=" + server.URL, c.variable})
+			cmd.Path, cmd.Args = "/usr/bin/env", append(append([]string{"env", "make"}, inMake...), c.argument)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if want := "{\"stop\":{\"job_ids\":[\"it's `id` $(id) $x; \\\"b\\\"\"]}}"; string(sent) != want {
+				t.Errorf("sent %s, want %s", sent, want)
 			}
 		})
 	}

@@ -55,7 +55,7 @@ func (b *buyer) buy(ctx context.Context, n int, over time.Duration) error {
 
 func (b *buyer) buyOne(ctx context.Context, i int) error {
 	request, err := json.Marshal(map[string]any{
-		"idempotency_key": fmt.Sprintf("order-%d", i+1),
+		"idempotency_key": fmt.Sprintf("run-%d", i+1),
 		"video":           map[string]any{"prompt": fmt.Sprintf("a lighthouse, take %d", i+1), "duration": 5},
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *stack) keep(ctx context.Context) error {
 	s.clock.start()
 	s.screen.say("\nKEEP=1: it goes on until Ctrl-C. By hand, from another terminal:\n")
 	s.screen.say("  FUNCTION_URL=%s make status", poller)
-	s.screen.say("  FUNCTION_URL=%s make submit FILE=order.json", submitter)
+	s.screen.say("  FUNCTION_URL=%s make submit FILE=functions/submit/testdata/payloads/order.json", submitter)
 	how, err := s.connecting()
 	if err != nil {
 		return err
