@@ -39,7 +39,7 @@ func TestUpOnAnEmptyDatabaseMakesTheTable(t *testing.T) {
 		"7 polls integer NOT NULL DEFAULT 0",
 		"8 consecutive_errors integer NOT NULL DEFAULT 0",
 		"9 failing_since timestamp with time zone",
-		"{fillfactor=50,autovacuum_vacuum_threshold=500,autovacuum_vacuum_scale_factor=0.01,autovacuum_analyze_threshold=500,autovacuum_analyze_scale_factor=0.05}",
+		"{fillfactor=20,autovacuum_vacuum_threshold=500,autovacuum_vacuum_scale_factor=0.01,autovacuum_analyze_threshold=500,autovacuum_analyze_scale_factor=0.05}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("video_jobs (-want +got):\n%s", diff)
