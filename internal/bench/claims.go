@@ -29,7 +29,7 @@ func claims(ctx context.Context, s *report.Section) error {
 	}
 	defer w.stop()
 	s.Note("no API: claims of %d rows, settles of %d that make them due again at once, one after the other. "+
-		"All rows are due. A pass goes through the 10,000 oldest rows, 4,000 of the larger tables; "+
+		"All rows are due. A pass goes through the 10,000 oldest rows, 2,000 of the larger tables; "+
 		"the snapshot is opened after ten passes and held for ten more", claimRows, claimRows*batchClaims)
 	sizes := []int{10_000, 100_000, 1_000_000}
 	full := make([]*database.Database, len(sizes))
@@ -74,7 +74,7 @@ func claimsAt(ctx context.Context, s *report.Section, full *database.Database, r
 	if err := d.Checkpoint(ctx); err != nil {
 		return err
 	}
-	each := 4_000
+	each := 2_000
 	if rows == 10_000 {
 		each = rows
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // The setting that the targets are about.
-var mainSetting = setting{latency: 50 * time.Millisecond, inFlight: 256, jobs: 20_000, held: 40}
+var mainSetting = setting{latency: 50 * time.Millisecond, inFlight: 256, jobs: 20_000, held: 30}
 
 // throughputSettings are what reads a second are measured at.
 var throughputSettings = []setting{
@@ -48,9 +48,9 @@ func limited(ctx context.Context, s *report.Section) error {
 	var settings []setting
 	for _, inFlight := range []int{64, 256} {
 		for _, latency := range []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond} {
-			t := setting{latency: latency, inFlight: inFlight, jobs: 600, held: 20, group: group, memory: memory}
+			t := setting{latency: latency, inFlight: inFlight, jobs: 450, held: 10, group: group, memory: memory}
 			if latency > 100*time.Millisecond {
-				t.held = 5
+				t.held = 3
 			}
 			settings = append(settings, t)
 		}

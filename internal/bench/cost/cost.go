@@ -91,8 +91,8 @@ func (p Prices) Ours(l Load) Way {
 	awake := l.Awake + l.Runs*l.IdleTick
 	gb := awake * days * memory
 	return Way{Name: "this poller", Lines: []Line{
-		line(gb*p.LambdaGBSecond, "(%s s awake + %s runs × %s s) × %d days × %v GB = %s GB-s × $%v",
-			num(l.Awake), num(l.Runs), num(l.IdleTick), days, memory, num(gb), p.LambdaGBSecond),
+		line(gb*p.LambdaGBSecond, "(%s s awake + %s runs × %s s) × %d days × %v GB = %s GB-s × $%s",
+			num(l.Awake), num(l.Runs), num(l.IdleTick), days, memory, num(gb), exact(p.LambdaGBSecond)),
 		line(l.Runs*days/1e6*p.LambdaMillion, "%s requests × $%.2f a million", num(l.Runs*days), p.LambdaMillion),
 		line(l.Runs*days/1e6*p.SchedulerMillion, "%s ticks × $%.2f a million", num(l.Runs*days), p.SchedulerMillion),
 	}}
@@ -141,7 +141,7 @@ func (p Prices) Schedules(l Load) Way {
 func (p Prices) functionPerRead(l Load) Line {
 	reads := l.reads() * float64(l.Jobs) * days
 	return line(reads*(readFor*memory*p.LambdaGBSecond+p.LambdaMillion/1e6),
-		"%s invocations × (%v s × %v GB × $%v + $%.2f a million)", num(reads), readFor, memory, p.LambdaGBSecond, p.LambdaMillion)
+		"%s invocations × (%v s × %v GB × $%s + $%.2f a million)", num(reads), readFor, memory, exact(p.LambdaGBSecond), p.LambdaMillion)
 }
 
 // Around is what comes with every one of the ways, where it is run with the
@@ -177,6 +177,9 @@ func (l Load) over() string {
 func line(dollars float64, format string, args ...any) Line {
 	return Line{fmt.Sprintf(format, args...), dollars}
 }
+
+// exact writes a small price with all its digits.
+func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // num writes a number with its thousands apart, three digits after the point
 // at most where it is small.
