@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -78,7 +77,7 @@ func TestNoRowHidesBelowWhereTheClaimsOfABusyRunBegin(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	settings := load.Settings(load.Spec{Concurrency: 32, Budget: time.Minute})
-	p := poller.New(settings, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	p := poller.New(settings, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := p.Run(ctx, postgres.NewStore(s.pool), api, time.Now(), poller.NewSummary("", poller.ModeScheduled))
