@@ -2,7 +2,7 @@
 // an end is known, reads a second beside two other ways, what a read costs the
 // database, and what an idle function costs. It needs no network.
 //
-//	go run ./internal/bench              everything, some ten minutes
+//	go run ./internal/bench              everything, some twelve minutes
 //	go run ./internal/bench throughput   one section, or some
 //
 // The API, the loads and the simulated days are processes of their own: what
