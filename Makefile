@@ -65,7 +65,7 @@ fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
 	done
 
 .PHONY: bench
-bench: npm ## measure against a server of its own, ten minutes (ONLY=throughput, or detection, limited, sandboxes, claims, snapshot, idle)
+bench: npm ## measure against a server of its own, twelve minutes (ONLY=throughput, or detection, limited, sandboxes, claims, snapshot, idle)
 	@go run ./internal/bench $(ONLY)
 
 .PHONY: lint
