@@ -122,7 +122,11 @@ func post(ctx context.Context, address string, payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest && !json.Valid(answer) { // not the function's
+		err = fmt.Errorf("FUNCTION_URL answers %s: %.300s", resp.Status, bytes.TrimSpace(answer))
+	}
+	return answer, err
 }
 
 // stackName reads the name from the stack's settings.

@@ -124,6 +124,14 @@ func TestByHandRequests(t *testing.T) {
 	if want := `{"stop":{"job_ids":["job_\"1"]}}`; string(got) != want {
 		t.Errorf("sent %s, want %s", got, want)
 	}
+	tooLarge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "request body too large", http.StatusRequestEntityTooLarge)
+	}))
+	defer tooLarge.Close()
+	out, err = program(t, []string{"FUNCTION_URL=" + tooLarge.URL}, "invoke", "stop", "job_1").CombinedOutput()
+	if want := "FUNCTION_URL answers 413 Request Entity Too Large: request body too large"; exitCode(t, err) != 1 || !strings.Contains(string(out), want) {
+		t.Errorf("got %v, %s, want %s", err, out, want)
+	}
 	for _, c := range []struct{ when, what, argument, want string }{
 		{"no job is named", "stop", "", "JOB="},
 		{"no file is named", "backfill", "", "FILE="},
