@@ -113,15 +113,16 @@ diff: npm build ## what deploy would change
 destroy: npm build ## take the app stack away; the table and a new database stay
 	$(CDK) destroy App
 
-.PHONY: configure
-configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
-	@go run ./infra/configure '$(DB)'
-
 # To the letter and by the environment, so that no quote or dollar in them is
 # read by make or by the shell.
 override JOB  := $(value JOB)
 override FILE := $(value FILE)
-export JOB FILE
+override DB   := $(value DB)
+export JOB FILE DB
+
+.PHONY: configure
+configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
+	@go run ./infra/configure "$$DB"
 
 .PHONY: status backfill submit stop
 status: devstack ## what the table holds (JOB=one job), from the stack or from FUNCTION_URL=…

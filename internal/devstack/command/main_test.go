@@ -148,9 +148,10 @@ func TestByHandRequests(t *testing.T) {
 
 func TestMakeHandsAJobOnToTheLetter(t *testing.T) {
 	t.Parallel()
-	var sent []byte
+	bodies := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent, _ = io.ReadAll(r.Body)
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
 		_, _ = w.Write([]byte(`{"stopped": 1}`))
 	}))
 	defer server.Close()
@@ -166,7 +167,12 @@ func TestMakeHandsAJobOnToTheLetter(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if want := "{\"stop\":{\"job_ids\":[\"it's `id` $(id) $x; \\\"b\\\"\"]}}"; string(sent) != want {
+			var sent string
+			select {
+			case sent = <-bodies:
+			default: // nothing was sent
+			}
+			if want := "{\"stop\":{\"job_ids\":[\"it's `id` $(id) $x; \\\"b\\\"\"]}}"; sent != want {
 				t.Errorf("sent %s, want %s", sent, want)
 			}
 		})
