@@ -40,7 +40,27 @@ func documents(r *report.Report, root string) error {
 	if err := os.WriteFile(filepath.Join(docs, "cost.md"), []byte(costs), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(docs, "readme-measured.md"), []byte(measured(r, table)), 0o644)
+	return showInReadme(filepath.Join(root, "README.md"), measured(r, table))
+}
+
+// The README's section on what was measured stands between these.
+const (
+	measuredBegin = "<!-- written by make bench -->\n"
+	measuredEnd   = "<!-- as far as here -->\n"
+)
+
+// showInReadme puts the text in the place of the one from the run before.
+func showInReadme(path, text string) error {
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(readme), measuredBegin)
+	_, after, ended := strings.Cut(rest, measuredEnd)
+	if !found || !ended {
+		return fmt.Errorf("%s: no place for what was measured; want the lines %q and %q", path, measuredBegin, measuredEnd)
+	}
+	return os.WriteFile(path, []byte(before+measuredBegin+strings.TrimRight(text, "\n")+"\n"+measuredEnd+after), 0o644)
 }
 
 func draw(s *report.Section, path string) error {

@@ -33,6 +33,7 @@ type Prices struct {
 	LogsGB                 float64 `json:"logs_gb"`
 	NATHour                float64 `json:"nat_gateway_hour"`
 	NATGB                  float64 `json:"nat_gateway_gb"`
+	AddressHour            float64 `json:"public_address_hour"`
 }
 
 // LoadPrices returns the prices of the file.
@@ -162,6 +163,7 @@ func (p Prices) NAT() Way {
 	const traffic = 1.0 // GB
 	return Way{Name: "a NAT gateway, where the network has none", Lines: []Line{
 		line(hours*p.NATHour, "%d h × $%v", hours, p.NATHour),
+		line(hours*p.AddressHour, "its address %d h × $%v", hours, p.AddressHour),
 		line(traffic*p.NATGB, "%v GB × $%v", traffic, p.NATGB),
 	}}
 }
