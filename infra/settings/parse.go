@@ -26,7 +26,7 @@ func Parse(data []byte) (Settings, error) {
 
 func (o object) settings() Settings {
 	s := Defaults()
-	s.Name = o.text("name", true, matches(nameForm), "1 to 30 of a-z, 0-9 and single hyphens, a letter first, no hyphen last")
+	s.Name = o.text("name", true, stackName, "1 to 30 of a-z, 0-9 and single hyphens, a letter first, no hyphen last; pg and pg-… begin roles of PostgreSQL's own")
 	s.Database = o.database()
 	s.VPC = o.vpc(s.Database.New)
 	s.APIKeySecretARN = o.text("sume_api_key_secret_arn", false, matches(secretForm), secretWant)
@@ -144,11 +144,12 @@ func idForm(kind string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + kind + `-([0-9a-f]{8}|[0-9a-f]{17})$`)
 }
 
-func matches(form *regexp.Regexp) func(string) bool {
-	if form == nameForm {
-		return func(s string) bool { return len(s) <= 30 && form.MatchString(s) }
-	}
-	return form.MatchString
+func matches(form *regexp.Regexp) func(string) bool { return form.MatchString }
+
+// stackName accepts what functions, alarms and database roles can begin with. A
+// role that begins with pg_ is refused by PostgreSQL.
+func stackName(name string) bool {
+	return len(name) <= 30 && nameForm.MatchString(name) && !strings.HasPrefix(name+"-", "pg-")
 }
 
 func oneOf(words ...string) func(string) bool {

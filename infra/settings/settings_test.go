@@ -154,6 +154,8 @@ func TestOneFaultIsOneLineThatNamesItsKey(t *testing.T) {
 		"no name":                          {"name", set("name", nil)},
 		"a name that no role can bear":     {"name", set("name", "Sume Poller")},
 		"a name of 31 characters":          {"name", set("name", strings.Repeat("a", 31))},
+		"a name of PostgreSQL's own roles": {"name", set("name", "pg-jobs")},
+		"half of such a name":              {"name", set("name", "pg")},
 		"no database":                      {"database", func(file, _, _ map[string]any) { delete(file, "database") }},
 		"no vpc":                           {"vpc", func(file, _, _ map[string]any) { delete(file, "vpc") }},
 		"an unknown key at the top":        {"region", set("region", "eu-central-1")},
