@@ -42,7 +42,9 @@ func (a *app) newMigrate(l logins) function {
 func (a *app) migrateFirst(schedule awsscheduler.CfnSchedule) {
 	trigger := triggers.NewTrigger(a.stack, jsii.String("RunMigrations"), &triggers.TriggerProps{
 		Handler: a.migrate.Function,
-		Timeout: awscdk.Duration_Seconds(jsii.Number(migrateTimeout)),
+		// Longer than migrate runs: at its own limit the trigger would give up
+		// before it hears of Lambda's, and invoke once more.
+		Timeout: awscdk.Duration_Seconds(jsii.Number(migrateTimeout + 60)),
 	})
 	trigger.ExecuteAfter(a.net.scope)
 	trigger.ExecuteBefore(a.poller.Function, a.submit.Function, schedule)

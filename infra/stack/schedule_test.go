@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,6 +75,18 @@ func TestTheMigrationRunsAgainWhenMigrateChangesAndGetsNoPayload(t *testing.T) {
 		if value, ok := trigger.Properties[key]; ok {
 			t.Errorf("got %s %v, want none", key, value)
 		}
+	}
+}
+
+// A trigger that gives up first invokes migrate once more; one that outlives its
+// own function leaves the deploy without an answer for an hour.
+func TestTheTriggerOutwaitsMigrateAndItsOwnFunctionOutwaitsTheTrigger(t *testing.T) {
+	_, migrate := only(t, given.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-migrate")
+	_, trigger := only(t, given.app, "Custom::Trigger")
+	_, own := only(t, given.app, "AWS::Lambda::Function", "Handler", "__entrypoint__.handler")
+	waits, err := strconv.ParseFloat(text(t, trigger.Properties["Timeout"]), 64) // milliseconds
+	if waits /= 1000; err != nil || waits <= migrate.Properties["Timeout"].(float64) || waits >= own.Properties["Timeout"].(float64) {
+		t.Errorf("waits %v s, error %v; migrate may take %v, the trigger's function %v", waits, err, migrate.Properties["Timeout"], own.Properties["Timeout"])
 	}
 }
 
