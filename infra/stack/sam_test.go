@@ -233,6 +233,11 @@ func TestFieldCase12TheSAMTemplateTriesNothingAgainEither(t *testing.T) {
 		t.Errorf("got an event of type %v", event["Type"])
 	}
 	got := event["Properties"].(map[string]any)
+	// SAM would name it PollerSchedule, in a second stack too.
+	if got["OmitName"] != true {
+		t.Error("the schedule's name is not left to CloudFormation")
+	}
+	delete(got, "OmitName")
 	want := stack["Schedule"].Properties
 	target := want["Target"].(map[string]any)
 	delete(want, "Target")
