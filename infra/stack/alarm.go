@@ -152,7 +152,7 @@ func (a *app) submissionStuck() rule {
 func (a *app) migrationFailed() rule {
 	return rule{
 		id: "MigrationFailedAlarm", name: "migration-failed",
-		description: "Rings when a migration failed; the schema is as it was and the functions go on with their old code. First: read the newest error in " +
+		description: "Rings when migrate failed; a deploy then leaves the functions their old code, which works on the old schema and on the new. First: read the newest error in " +
 			"the log of " + a.functionName("migrate") + ", do what its line says, and deploy again.",
 		metric: lambdaMetric(a.migrate, "Errors", "Sum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsFine,
 	}
