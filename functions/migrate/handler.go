@@ -66,6 +66,9 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	if err := makeRoles(ctx, pool, roles); err != nil {
 		return result, err
 	}
+	if err := h.keepAdmin(ctx, pool, roles); err != nil {
+		return result, err
+	}
 	return result, errors.Join(h.check(ctx, pool, roles)...)
 }
 
