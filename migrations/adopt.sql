@@ -72,6 +72,11 @@ BEGIN
     IF NOT pg_has_role(jobs.relowner, 'USAGE')
        AND NOT pg_has_role(jobs.relowner, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
     THEN
+        -- RDS takes no password of whoever inherits a role with rds_iam.
+        IF pg_has_role(jobs.relowner, (SELECT r.oid FROM pg_roles r WHERE r.rolname = 'rds_iam'), 'MEMBER') THEN
+            RAISE EXCEPTION 'video_jobs belongs to role %, which logs in with IAM and which % may not act for: GRANT % TO % WITH INHERIT FALSE (from PostgreSQL 16 on; inherited, it would cost % its password), or run the SQL of make schema as %',
+                jobs.owner, me, jobs.owner, me, me, jobs.owner;
+        END IF;
         RAISE EXCEPTION 'video_jobs belongs to role %, which % may not act for: GRANT % TO %', jobs.owner, me, jobs.owner, me;
     END IF;
 END
