@@ -14,6 +14,19 @@ BEGIN
             me, current_schema(), quote_ident(current_schema()), me;
     END IF;
 
+    -- The two tables beside it are never a user's.
+    SELECT string_agg(format('%s.%s', w.tab, w.col), ', ') INTO fault
+      FROM (VALUES ('video_submissions', 'idempotency_key', 'text'), ('video_submissions', 'request', 'json'), ('video_submissions', 'job_id', 'text'),
+                   ('video_submissions', 'state', 'text'), ('video_submissions', 'last_error', 'text'),
+                   ('video_submissions', 'created_at', 'timestamp with time zone'), ('video_submissions', 'updated_at', 'timestamp with time zone'),
+                   ('read_budget', 'day', 'date'), ('read_budget', 'reads', 'integer')) AS w (tab, col, type)
+      JOIN pg_class c ON c.oid = to_regclass(w.tab)
+      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = w.col AND NOT a.attisdropped
+     WHERE a.attnum IS NULL OR format_type(a.atttypid, NULL) <> w.type;
+    IF fault IS NOT NULL THEN
+        RAISE EXCEPTION 'a table of the same name is there for something else (%): rename it', fault;
+    END IF;
+
     SELECT c.oid, c.relkind, c.relowner, quote_ident(pg_get_userbyid(c.relowner)) AS owner INTO jobs
       FROM pg_class c WHERE c.oid = to_regclass('video_jobs');
     IF NOT FOUND THEN

@@ -181,6 +181,8 @@ func TestWhatCannotBeAdoptedGetsOneLineAndNoChange(t *testing.T) {
 		"a state too short for words": {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state varchar(20), next_poll_at timestamptz)`, "state is character varying(20), not text"},
 		"a time without a zone":       {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamp)`, "next_poll_at is timestamp without time zone"},
 		"a missing column":            {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text)`, "next_poll_at is missing"},
+		"a read_budget of another's":  {`CREATE TABLE read_budget (day date PRIMARY KEY, amount numeric)`, "for something else (read_budget.reads): rename it"},
+		"submissions of another's":    {threeColumns + `CREATE TABLE video_submissions (idempotency_key text, request jsonb, job_id text, state text, last_error text, created_at timestamptz, updated_at timestamptz)`, "(video_submissions.request)"},
 		"a view":                      {`CREATE VIEW video_jobs AS SELECT 1 AS job_id`, "not an ordinary table"},
 		"a partitioned table":         {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz) PARTITION BY HASH (job_id)`, "not an ordinary table"},
 	} {
