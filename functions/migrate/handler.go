@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -51,6 +52,9 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 		return migrations.Result{}, err
 	}
 	defer postgres.Close(pool, closeLimit)
+	if err := h.rightDatabase(pool.Config().ConnConfig.Database); err != nil {
+		return migrations.Result{}, err
+	}
 	result, err := h.migrate(ctx, pool)
 	if err != nil {
 		return result, err
@@ -70,6 +74,18 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 		return result, err
 	}
 	return result, errors.Join(h.check(ctx, pool, roles)...)
+}
+
+// rightDatabase refuses an administrator's secret that leads to another
+// database than the one that the other functions are told: what a secret names
+// goes before the variables.
+func (h *handler) rightDatabase(at string) error {
+	want := h.cfg.Database.Name
+	if h.cfg.Database.URL != "" || want == "" || at == want {
+		return nil
+	}
+	return fmt.Errorf("secret %s names the database %q, %s says %q: take dbname out of the secret, or make them agree",
+		h.cfg.Database.SecretID, at, config.DatabaseName, want)
 }
 
 // migrate stops in time for its error to be told.

@@ -41,6 +41,10 @@ func TestTheAdministratorsLoginFromASecret(t *testing.T) {
 	}
 	s.vault["admin"] = secretOf(s.admin, adminPassword)
 	s.h.cfg.Database = config.Database{SecretID: "admin", Host: u.Hostname(), Port: port, Name: s.database, MaxConns: 1}
+	s.vault["astray"] = strings.TrimSuffix(s.vault["admin"], "}") + `, "dbname": "postgres"}`
+	s.h.cfg.Database.SecretID = "astray"
+	s.refuses(`secret astray names the database "postgres"`, s.database)
+	s.h.cfg.Database.SecretID = "admin"
 	s.mustInvoke(migrated)
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
 }
