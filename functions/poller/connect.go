@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
@@ -32,14 +29,5 @@ func (inv *invocation) connect(ctx context.Context) (t table, disconnect func(),
 		return table{}, nil, err
 	}
 	t = table{Store: postgres.NewStore(pool), ByHand: postgres.NewByHand(pool), counted: &inv.counted}
-	return t, func() { inv.disconnect(pool) }, nil
-}
-
-// disconnect closes the pool in bounded time, well before the limit.
-func (inv *invocation) disconnect(pool *pgxpool.Pool) {
-	within := time.Second
-	if deadline, ok := inv.ctx.Deadline(); ok {
-		within = min(within, time.Until(deadline)/2)
-	}
-	postgres.Close(pool, within)
+	return t, func() { postgres.Disconnect(inv.ctx, pool) }, nil
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/postgres"
 	"sumepoller/internal/secrets"
@@ -24,14 +21,5 @@ func (h *handler) connect(ctx context.Context) (store *postgres.Submissions, dis
 		}
 		return nil, nil, fmt.Errorf("%w: %w; nothing was sent", kind, err)
 	}
-	return postgres.NewSubmissions(pool), func() { disconnectWithin(ctx, pool) }, nil
-}
-
-// disconnectWithin closes the pool in bounded time, well before the limit.
-func disconnectWithin(ctx context.Context, pool *pgxpool.Pool) {
-	within := time.Second
-	if deadline, ok := ctx.Deadline(); ok {
-		within = min(within, time.Until(deadline)/2)
-	}
-	postgres.Close(pool, within)
+	return postgres.NewSubmissions(pool), func() { postgres.Disconnect(ctx, pool) }, nil
 }

@@ -108,6 +108,16 @@ func Close(pool *pgxpool.Pool, within time.Duration) {
 	}
 }
 
+// Disconnect closes the pool at the end of an invocation: within a second, and
+// within half of what is left until ctx's deadline, where it has one.
+func Disconnect(ctx context.Context, pool *pgxpool.Pool) {
+	within := time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(deadline)/2)
+	}
+	Close(pool, within)
+}
+
 // parseURL reads a connection string. Its errors hold nothing of it: where it
 // does not parse, what stands in it may be a part of the password.
 func parseURL(raw string) (*pgxpool.Config, error) {
