@@ -17,7 +17,8 @@ BEGIN
     -- The two tables beside it are never a user's.
     SELECT string_agg(format('%s.%s', w.tab, w.col), ', ') INTO fault
       FROM (VALUES ('video_submissions', 'idempotency_key', 'text'), ('video_submissions', 'request', 'json'), ('video_submissions', 'job_id', 'text'),
-                   ('video_submissions', 'state', 'text'), ('video_submissions', 'last_error', 'text'),
+                   ('video_submissions', 'state', 'text'), ('video_submissions', 'last_error', 'text'), ('video_submissions', 'http_status', 'integer'),
+                   ('video_submissions', 'unanswered', 'boolean'),
                    ('video_submissions', 'created_at', 'timestamp with time zone'), ('video_submissions', 'updated_at', 'timestamp with time zone'),
                    ('read_budget', 'day', 'date'), ('read_budget', 'reads', 'integer')) AS w (tab, col, type)
       JOIN pg_class c ON c.oid = to_regclass(w.tab)
@@ -71,7 +72,8 @@ BEGIN
                    (6, 'failing_since', 'timestamp with time zone', false), (7, 'last_error', 'text', false),
                    (8, 'last_polled_at', 'timestamp with time zone', false), (9, 'finished_at', 'timestamp with time zone', false),
                    (10, 'created_at', 'timestamp with time zone', NULL), (11, 'sume_status', 'text', false),
-                   (12, 'final_status', 'jsonb', false), (13, 'idempotency_key', 'text', false), (14, 'api_key_ref', 'text', false)
+                   (12, 'final_status', 'jsonb', false), (13, 'idempotency_key', 'text', false), (14, 'api_key_ref', 'text', false),
+                   (15, 'not_found_answers', 'integer', true)
            ) AS w (n, name, type, filled)
       JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
      WHERE format_type(a.atttypid, NULL) <> w.type

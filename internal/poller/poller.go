@@ -176,6 +176,7 @@ type Fault struct {
 	Reason     string        // a few fixed words; never a URL, key or body
 	RetryAfter time.Duration // as the answer asks; negative where it does not
 	JSON       bool          // the answer was JSON, whatever its status
+	Connection uint64        // of a connection that was lost; reads lost with the same one share it. 0: none
 }
 
 // Error returns class, HTTP status, reason and request id: the text that

@@ -7,6 +7,8 @@ CREATE TABLE IF NOT EXISTS video_submissions (
     request         json NOT NULL,
     job_id          text,
     state           text NOT NULL DEFAULT 'sending',
+    http_status     integer,                        -- of the API's last answer without a job; NULL: none came
+    unanswered      boolean NOT NULL DEFAULT false, -- a post of this key had no answer: it may have bought the job
     last_error      text,
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now()
@@ -63,6 +65,7 @@ BEGIN
         ADD COLUMN IF NOT EXISTS lost_leases        integer     NOT NULL DEFAULT 0,
         ADD COLUMN IF NOT EXISTS polls              integer     NOT NULL DEFAULT 0,
         ADD COLUMN IF NOT EXISTS consecutive_errors integer     NOT NULL DEFAULT 0,
+        ADD COLUMN IF NOT EXISTS not_found_answers  integer     NOT NULL DEFAULT 0,
         ADD COLUMN IF NOT EXISTS failing_since      timestamptz,
         ADD COLUMN IF NOT EXISTS last_error         text,
         ADD COLUMN IF NOT EXISTS last_polled_at     timestamptz,
