@@ -22,7 +22,7 @@ func TestDecideAnswers(t *testing.T) {
 	}{
 		"finished": {
 			answer: Answer{Terminal: true, Status: "completed", Body: body},
-			want:   Settlement{State: "completed", Status: "completed", Final: body},
+			want:   Settlement{State: "completed", Status: "completed", Delay: 2 * time.Minute, Final: body},
 		},
 		"goes on as asked": {
 			answer: Answer{Status: "processing", NextPoll: 7 * time.Second},
@@ -38,6 +38,7 @@ func TestDecideAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.want.JobID, c.want.Polled = "job_1", true
+			c.want.Backoff = max(min(time.Duration(120+30*c.random)*time.Second, 15*time.Minute), c.stretch)
 			got := contract.decide(Job{ID: "job_1", ConsecutiveErrors: 3}, LeaseID{}, c.answer, nil, c.stretch, c.random)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -105,42 +106,82 @@ func TestDecideBoundsWhatTheAnswerNamesAlone(t *testing.T) {
 
 func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
 	t.Parallel()
-	seven := "http_4xx 404 not_found=7"
 	for name, c := range map[string]struct {
-		job    Job
-		status int
-		state  string
-		error  string
+		job      Job
+		status   int
+		state    string
+		notFound int
 	}{
-		"first 404":              {Job{}, 404, "", "http_4xx 404 not_found=1"},
-		"eighth over an hour":    {Job{ConsecutiveErrors: 7, LastError: seven, Failing: time.Hour}, 404, StateNotFound, "http_4xx 404 not_found=8"},
-		"410 counts":             {Job{ConsecutiveErrors: 9, LastError: seven, Failing: time.Hour}, 410, StateNotFound, "http_4xx 410 not_found=8"},
-		"too early":              {Job{ConsecutiveErrors: 7, LastError: seven, Failing: 59 * time.Minute}, 404, "", "http_4xx 404 not_found=8"},
-		"has answered before":    {Job{ConsecutiveErrors: 90, LastError: seven, Failing: time.Hour, Answered: true}, 404, "", "http_4xx 404 not_found=8"},
-		"other errors between":   {Job{ConsecutiveErrors: 40, LastError: "http_5xx 503 not_found=3", Failing: 2 * time.Hour}, 404, "", "http_4xx 404 not_found=4"},
-		"other errors keep it":   {Job{ConsecutiveErrors: 7, LastError: seven, Failing: time.Hour}, 500, "", "http_4xx 500 not_found=7"},
-		"an older streak's text": {Job{LastError: seven}, 404, "", "http_4xx 404 not_found=1"},
+		"first 404":            {Job{}, 404, "", 1},
+		"eighth over an hour":  {Job{ConsecutiveErrors: 7, NotFound: 7, Failing: time.Hour}, 404, StateNotFound, 8},
+		"410 counts":           {Job{ConsecutiveErrors: 9, NotFound: 7, Failing: time.Hour}, 410, StateNotFound, 8},
+		"too early":            {Job{ConsecutiveErrors: 7, NotFound: 7, Failing: 59 * time.Minute}, 404, "", 8},
+		"has answered before":  {Job{ConsecutiveErrors: 90, NotFound: 7, Failing: time.Hour, Answered: true}, 404, "", 8},
+		"other errors between": {Job{ConsecutiveErrors: 40, NotFound: 3, Failing: 2 * time.Hour}, 404, "", 4},
+		"other errors keep it": {Job{ConsecutiveErrors: 7, NotFound: 7, Failing: time.Hour}, 500, "", 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fault := &Fault{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
 			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, 0, 0)
-			if got.State != c.state || got.Error != c.error {
-				t.Errorf("got state %q, error %q; want %q, %q", got.State, got.Error, c.state, c.error)
+			if got.State != c.state || got.NotFound != c.notFound {
+				t.Errorf("got state %q, %d answers of 404; want %q, %d", got.State, got.NotFound, c.state, c.notFound)
 			}
 		})
 	}
 }
 
+func TestDecide_LongRunning(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		job  Job
+		hint time.Duration
+		want time.Duration
+	}{
+		"few reads":             {Job{Polls: 99, Age: 45 * 24 * time.Hour}, 15 * time.Second, 15 * time.Second},
+		"an hour":               {Job{Polls: 200, Age: time.Hour}, 15 * time.Second, 18 * time.Second},
+		"half an hour":          {Job{Polls: 100, Age: 30 * time.Minute}, 15 * time.Second, 15 * time.Second},
+		"45 days":               {Job{Polls: 9000, Age: 45 * 24 * time.Hour}, 15 * time.Second, 10 * time.Minute},
+		"age not known":         {Job{Polls: 2000}, 15 * time.Second, 150 * time.Second},
+		"age not known, long":   {Job{Polls: 1 << 30}, time.Hour, time.Hour},
+		"a hint above the rule": {Job{Polls: 9000, Age: 45 * 24 * time.Hour}, time.Hour, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := contract.decide(c.job, LeaseID{}, Answer{Status: "processing", NextPoll: c.hint}, nil, 0, 0)
+			if got.Delay != c.want {
+				t.Errorf("got %v, want %v", got.Delay, c.want)
+			}
+		})
+	}
+}
+
+func TestDecide_RefusedByTable(t *testing.T) {
+	t.Parallel()
+	job := Job{ID: "job_1", ConsecutiveErrors: 2, NotFound: 0}
+	s := contract.decide(job, LeaseID{1}, Answer{Terminal: true, Status: "canceled", Body: []byte(`{}`)}, nil, 0, 0)
+	if s.Delay != time.Minute {
+		t.Errorf("a finished row is due after %v, want the back-off of a minute", s.Delay)
+	}
+	got := s.refused(Refusal{JobID: "job_1", SQLState: "23514", Object: "state_check", Write: WriteSettle})
+	want := Settlement{
+		JobID: "job_1", Lease: LeaseID{1}, Delay: time.Minute, Backoff: time.Minute, Polled: true, Status: "canceled",
+		Class: WriteRefused, Error: "refused settle SQLSTATE 23514 state_check",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func FuzzDecide(f *testing.F) {
-	f.Add(int64(15e9), int64(-1), 3, int64(0), 0.5, "http_4xx 404 not_found=7", 404, false)
-	f.Add(int64(-1), int64(1)<<62, 1<<40, int64(1)<<62, 0.999, "not_found=99999999999999999999", 0, false)
-	f.Add(int64(1)<<62, int64(0), 0, int64(9e18), 0.0, "", 200, true)
-	f.Fuzz(func(t *testing.T, hint, retry int64, errs int, failing int64, random float64, last string, status int, good bool) {
+	f.Add(int64(15e9), int64(-1), 3, int64(0), 0.5, 7, 404, false)
+	f.Add(int64(-1), int64(1)<<62, 1<<40, int64(1)<<62, 0.999, -1, 0, false)
+	f.Add(int64(1)<<62, int64(0), 0, int64(9e18), 0.0, 1<<40, 200, true)
+	f.Fuzz(func(t *testing.T, hint, retry int64, errs int, failing int64, random float64, count int, status int, good bool) {
 		if random < 0 || random >= 1 || random != random || errs < 0 || failing < 0 {
 			return
 		}
-		job := Job{ID: "job_1", ConsecutiveErrors: errs, Failing: time.Duration(failing), LastError: last}
+		job := Job{ID: "job_1", ConsecutiveErrors: errs, Failing: time.Duration(failing), NotFound: count, Polls: count, Age: time.Duration(failing)}
 		var fault *Fault
 		if !good {
 			fault = &Fault{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}

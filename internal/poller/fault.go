@@ -18,9 +18,3 @@ func (f *Fault) text() string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// classOf returns the class that a text of last_error begins with.
-func classOf(text string) Class {
-	class, _, _ := strings.Cut(text, " ")
-	return Class(class)
-}

@@ -70,7 +70,7 @@ func (r *run) fail(kind, reason string, err error) {
 // idle tells that nothing is under way and nothing waits to be written.
 func (r *run) idle() bool {
 	return r.inFlight == 0 && !r.seeking && r.writing == 0 && !r.releasing &&
-		len(r.batch) == 0 && len(r.holds) == 0 && len(r.forbidden) == 0
+		len(r.batch) == 0 && len(r.releases) == 0 && len(r.guard.suspects) == 0
 }
 
 // act starts whatever can be started now and returns how long the loop may

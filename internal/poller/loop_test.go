@@ -194,8 +194,8 @@ type holding struct {
 	id string
 }
 
-func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
-	out := make([]poller.Outcome, len(batch))
+func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+	out := make([]poller.Result, len(batch))
 	for i, s := range batch {
 		if s.JobID != h.id {
 			one, err := h.Table.Settle(ctx, batch[i:i+1])
@@ -205,7 +205,7 @@ func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]polle
 			out[i] = one[0]
 			continue
 		}
-		out[i] = poller.Again
+		out[i].Outcome = poller.Again
 		wait := time.NewTimer(310 * time.Millisecond) // for the row's lock
 		defer wait.Stop()
 		select {

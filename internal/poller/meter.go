@@ -5,9 +5,12 @@ import "time"
 const (
 	minute = time.Minute
 	// probeWait is how long a run's first read goes alone, and probeFew how
-	// many may be in flight from then until an answer tells the limit.
+	// many may be in flight from then until an answer tells the limit. One that
+	// has been in flight for probeSlow counts no more: a few slow answers must
+	// not hold up the rest.
 	probeWait = 2 * time.Second
 	probeFew  = 8
+	probeSlow = time.Second
 	// sameWindow is how far apart two answers of one window may place its end.
 	sameWindow = 2 * time.Second
 	// limitWait is how long a refused read holds up the rest where the answer
@@ -23,12 +26,12 @@ type meter struct {
 	open      int         // reads in flight
 	ends      []time.Time // of the reads of the last minute, oldest first
 
-	told      bool      // an answer of this run has told what the server allows
-	limited   bool      // the server allows only remaining until reset
-	remaining int       // as told, reads in flight not subtracted
-	reset     time.Time // end of that window
-	probed    time.Time // when the first untold read began; zero: none has
-	blocked   time.Time // nothing is read before, as an answer of 429 asked
+	told      bool        // an answer of this run has told what the server allows
+	limited   bool        // the server allows only remaining until reset
+	remaining int         // as told, reads in flight not subtracted
+	reset     time.Time   // end of that window
+	probes    []time.Time // when the reads began that no answer had told a limit for; the first, and those of the last probeSlow
+	blocked   time.Time   // nothing is read before, as an answer of 429 asked
 
 	seen time.Time // when it was last asked
 }
@@ -38,14 +41,17 @@ type meter struct {
 func (m *meter) start() {
 	m.open = 0
 	m.told = false
-	m.probed = time.Time{}
+	m.probes = nil
 }
+
+// forget drops the wait that an answer of 429 asked for, which can be hours.
+func (m *meter) forget() { m.blocked = time.Time{} }
 
 // begin notes that a read starts.
 func (m *meter) begin(now time.Time) {
 	m.open++
-	if !m.told && m.probed.IsZero() {
-		m.probed = now.Round(0)
+	if !m.told {
+		m.probes = append(m.probes, now.Round(0))
 	}
 }
 
@@ -118,7 +124,7 @@ func (m *meter) allow(now time.Time) (int, time.Time) {
 	if !m.blocked.IsZero() || m.limited && !now.Before(m.reset) {
 		// The wait or the window is over: what is left must be heard anew.
 		m.blocked = time.Time{}
-		m.limited, m.told, m.probed = false, false, time.Time{}
+		m.limited, m.told, m.probes = false, false, nil
 	}
 	n, at := m.server(now)
 	if own, free := m.own(now); own < n {
@@ -139,13 +145,27 @@ func (m *meter) server(now time.Time) (int, time.Time) {
 	if m.told {
 		return max(n, 0), time.Time{}
 	}
-	if m.probed.IsZero() {
+	return m.probe(now, n)
+}
+
+// probe is what may start while no answer has told the server's limit.
+func (m *meter) probe(now time.Time, n int) (int, time.Time) {
+	if len(m.probes) == 0 {
 		return min(n, 1), time.Time{}
 	}
-	if later := m.probed.Add(probeWait); now.Before(later) {
-		return 0, later
+	if alone := m.probes[0].Add(probeWait); now.Before(alone) {
+		return 0, alone
 	}
-	return max(0, min(n, probeFew-m.open)), time.Time{}
+	for len(m.probes) > 1 && !now.Before(m.probes[1].Add(probeSlow)) {
+		m.probes = append(m.probes[:1], m.probes[2:]...)
+	}
+	if n = min(n, probeFew-len(m.probes)+1); n > 0 {
+		return n, time.Time{}
+	}
+	if len(m.probes) == 1 {
+		return 0, time.Time{}
+	}
+	return 0, m.probes[1].Add(probeSlow)
 }
 
 // own is what one's own limit allows.

@@ -19,7 +19,7 @@ func TestMeterLetsTheFirstReadGoAlone(t *testing.T) {
 	expect("at first", now, 1)
 	m.begin(now)
 	expect("while it is under way", now.Add(time.Second), 0)
-	expect("after two seconds", now.Add(2*time.Second), 7)
+	expect("after two seconds", now.Add(2*time.Second), 8)
 	m.end(now)
 	m.answered(now, &Window{Limit: 120, Remaining: 30, Reset: 20 * time.Second})
 	expect("once told", now.Add(3*time.Second), 30)
@@ -137,5 +137,42 @@ func TestMeterWithoutHeadersKnowsNoLimit(t *testing.T) {
 	m.answered(now, nil)
 	if n, _ := m.allow(now); n < 1_000_000 {
 		t.Errorf("got %d, want no limit", n)
+	}
+}
+
+func TestMeter_SlowProbes(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.start()
+	m.begin(now)
+	// No answer comes: eight more each second, whatever is in flight.
+	for at := 2 * time.Second; at < 6*time.Second; at += time.Second {
+		n, _ := m.allow(now.Add(at))
+		if n != probeFew {
+			t.Fatalf("after %v: got %d, want %d", at, n, probeFew)
+		}
+		for range n {
+			m.begin(now.Add(at))
+		}
+		if n, next := m.allow(now.Add(at)); n != 0 || next.Sub(now.Round(0)) != at+probeSlow {
+			t.Fatalf("after %v: got %d more until %v, want none for a second", at, n, next.Sub(now.Round(0)))
+		}
+	}
+	m.perMinute = 40
+	if n, _ := m.allow(now.Add(6 * time.Second)); n != 7 {
+		t.Errorf("got %d under a limit of 40 with 33 in flight, want 7", n)
+	}
+}
+
+func TestMeter_Forget(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var m meter
+	m.refused(now, 5*time.Hour, nil)
+	m.start()
+	m.forget()
+	if n, _ := m.allow(now.Add(time.Second)); n != 1 {
+		t.Errorf("got %d reads after the wait was dropped, want a first one alone", n)
 	}
 }

@@ -11,6 +11,7 @@ package poller
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -32,8 +33,10 @@ type Job struct {
 	Answered          bool          // an earlier read was answered in the contract's form
 	ConsecutiveErrors int           // errors since the last good answer
 	Failing           time.Duration // since the first of them; 0 where there is none
-	LastError         string        // last_error as the row has it; may be empty
+	NotFound          int           // answers of 404 and 410 among them
 	LostLeases        int           // leases of this row that ran out unsettled, in a row
+	Polls             int           // reads that got an HTTP answer
+	Age               time.Duration // since created_at; 0 where the row has none
 }
 
 // ClaimRequest asks for due rows.
@@ -46,8 +49,42 @@ type ClaimRequest struct {
 
 // Claimed is what a claim brought. The rows' reads are in Day.Reads already.
 type Claimed struct {
-	Jobs []Job // oldest due time first
-	Day  Day
+	Jobs    []Job // oldest due time first
+	Day     Day
+	Charged string    // the UTC date whose count the reads were taken from, as Release takes it
+	Refused []Refusal // due rows that cannot be leased; no later claim of this run asks for them
+}
+
+// Refusal is a write that the table did not take: a constraint, a trigger, a
+// rule or a value was in the way.
+type Refusal struct {
+	JobID    string
+	SQLState string // empty: no error, but the row did not keep what was written
+	Object   string // the constraint, column or trigger function that refused; may be empty
+	Write    string // what was refused: one of the Write constants
+}
+
+// Writes that a table can refuse.
+const (
+	WriteClaim        = "claim"
+	WriteSettle       = "settle"
+	WriteRelease      = "release"
+	WriteFinalStatus  = "final_status" // the job was finished without its terminal answer
+	WriteAnnouncement = "announcement" // the job was finished without NOTIFY
+)
+
+// Error returns the refusal in the form that last_error keeps.
+func (r Refusal) Error() string {
+	parts := []string{string(WriteRefused), r.Write}
+	if r.SQLState == "" {
+		parts = append(parts, "not kept")
+	} else {
+		parts = append(parts, "SQLSTATE "+r.SQLState)
+	}
+	if r.Object != "" {
+		parts = append(parts, r.Object)
+	}
+	return strings.Join(parts, " ")
 }
 
 // Day tells where the database's UTC day stands.
@@ -61,46 +98,61 @@ type Day struct {
 // row stays pending and is due again after Delay; else the row is finished in
 // that state.
 type Settlement struct {
-	JobID  string
-	Lease  LeaseID
-	State  string
-	Delay  time.Duration // pending only
-	Polled bool          // the read got an HTTP answer: counts in polls
-	Status string        // Sume's word, where the answer held one
-	Error  string        // what last_error becomes; empty: a good answer, which ends a streak of errors
-	Final  []byte        // the terminal answer, JSON; finished rows only
+	JobID    string
+	Lease    LeaseID
+	State    string
+	Delay    time.Duration // until the next read; a finished row gets it too, in case a trigger reopens it
+	Backoff  time.Duration // the Delay of the error that replaces this where the table refuses it
+	Polled   bool          // the read got an HTTP answer: counts in polls
+	Status   string        // Sume's word, where the answer held one
+	Class    Class         // of the error; empty: a good answer, which ends a streak of errors
+	Error    string        // what last_error becomes; for people only. Empty exactly where Class is
+	NotFound int           // answers of 404 and 410 in the streak of errors, this one included
+	Final    []byte        // the terminal answer, JSON; finished rows only
 }
 
-// Hold names one leased row that goes back unread or unanswered.
-type Hold struct {
+// Release names one leased row that is given back: unread, or without an
+// answer that concerns it.
+type Release struct {
 	JobID  string
 	Lease  LeaseID
-	Unread bool // its read never started: the day's allowance gets it back
+	Unread bool // its read never started: the daily quota gets it back, and the row keeps its place
 }
 
-// Outcome is what became of one settlement or release.
+// Outcome is how one settlement or release ended.
 type Outcome int
 
 // Outcomes of a settlement or a release.
 const (
-	Done  Outcome = iota // written, now or by an earlier attempt whose answer was lost
-	Lost                 // the lease had gone to another, or the row is finished or gone; nothing changed
-	Again                // the row is locked by another program; ask again in a later batch
+	Done     Outcome = iota // written, now or by an earlier attempt whose answer was lost
+	Lost                    // another has the lease, or the row is finished; nothing changed
+	Again                   // the row is locked by another program; ask again in a later batch
+	Declined                // the table refused it, see Refusal; nothing is kept
+	Gone                    // no such row is found
 )
+
+// Result tells how one settlement or release ended.
+type Result struct {
+	Outcome Outcome
+	State   string   // of a row that is done and not pending, as the table has it
+	Refusal *Refusal // with Declined; with Done where a part was left out
+}
 
 // Queue is the table as one run uses it. Its methods may be called at the same
 // time. Each is safe to ask again after an error, and an error means that the
-// answer is unknown: the database may have done it.
+// answer is unknown: the database may have done it. A row that the table
+// refuses to change is no error, and never stops the rows beside it.
 type Queue interface {
 	// Claim leases due rows, at most r.Limit of them.
 	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
-	// Settle writes a batch and announces the jobs it finished. The outcomes
-	// stand in the order of the batch; with an error come those of its
-	// beginning that are known.
-	Settle(ctx context.Context, batch []Settlement) ([]Outcome, error)
+	// Settle writes a batch and announces the jobs it finished. The results
+	// have the order of the batch; with an error come those of its beginning
+	// that are known. A row that keeps nothing is not claimed again.
+	Settle(ctx context.Context, batch []Settlement) ([]Result, error)
 	// Release makes rows due at once with nothing counted, and gives their
-	// unread reads back to the day named.
-	Release(ctx context.Context, date string, holds []Hold) ([]Outcome, error)
+	// unread reads back to the date named. Rows that were read go behind all
+	// others that are due.
+	Release(ctx context.Context, date string, rows []Release) ([]Result, error)
 }
 
 // Outlook answers what lies ahead.
@@ -166,6 +218,7 @@ const (
 	Malformed    Class = "malformed"
 	RateLimited  Class = "rate_limited"
 	Unauthorized Class = "unauthorized"
+	WriteRefused Class = "refused" // the table refuses to change the row
 )
 
 // Fault is a read that brought no well-formed answer.

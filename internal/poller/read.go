@@ -9,10 +9,12 @@ import (
 )
 
 // begin starts the read of a claimed row, or gives the row back where the run
-// is over or the lease would not outlast the read.
+// is over, the lease would not outlast the read, or the API has set a limit
+// since the claim was sent.
 func (r *run) begin(now time.Time, job Job, l *lease) {
-	if r.stopped != "" || l.end.Sub(now) <= r.settings.RequestTimeout {
-		r.hold(now, job, l, true)
+	allowed, _ := r.meter.allow(now)
+	if r.stopped != "" || allowed <= 0 || l.end.Sub(now) <= r.settings.RequestTimeout {
+		r.giveBack(now, job, l, true)
 		return
 	}
 	r.inFlight++
@@ -39,8 +41,8 @@ func (r *run) status(ctx context.Context, id string) (a Answer, err error) {
 	return r.api.Status(ctx, id)
 }
 
-// answered takes a read that is over: trouble with every row stops reading
-// and charges nobody, everything else is settled.
+// answered takes a read that is over: an error that concerns every row stops
+// reading and charges nobody, everything else is settled.
 func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, took time.Duration) {
 	r.inFlight--
 	r.meter.end(now)
@@ -51,7 +53,7 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	if err != nil && !errors.As(err, &fault) {
 		// Cut off by the end of the run.
 		if 2*took < r.settings.RequestTimeout {
-			r.hold(now, job, l, false)
+			r.giveBack(now, job, l, false)
 			return
 		}
 		fault = &Fault{Class: Timeout, Reason: "cut off by the end of the run", RetryAfter: -1}
@@ -59,82 +61,37 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	if fault == nil || fault.JSON && fault.HTTPStatus < 500 || a.Window != nil {
 		r.meter.answered(now, a.Window)
 	}
-	r.judgeStreak(fault)
-	read := read{job: job, lease: l, answer: a, fault: fault}
+	if r.guard.down(fault) {
+		r.stop(APIUnavailable)
+	}
 	switch {
-	case fault != nil && fault.Class == Unauthorized:
-		r.hold(now, job, l, false)
-		if fault.HTTPStatus == 0 { // nobody refused it: there was none to send
-			r.fail(FailedSecret, APIUnavailable, fault)
-			return
-		}
-		r.sum.Errors[Unauthorized]++
-		r.fail(FailedKey, APIUnavailable, fault)
+	case fault != nil && fault.Class == Unauthorized && fault.HTTPStatus == 0: // there was no key to send
+		r.giveBack(now, job, l, false)
+		r.fail(FailedSecret, APIUnavailable, fault)
 	case fault != nil && fault.Class == RateLimited:
 		r.sum.Errors[RateLimited]++
 		r.meter.refused(now, fault.RetryAfter, a.Window)
-		r.hold(now, job, l, false)
-	case fault != nil && fault.HTTPStatus == 403 && !r.heard:
-		r.refused(now, read)
+		r.giveBack(now, job, l, false)
 	default:
-		if fault == nil || fault.HTTPStatus != 0 {
-			r.hear(now)
-		}
+		r.judged(now, read{job: job, lease: l, answer: a, fault: fault})
+	}
+}
+
+// judged settles a read, keeps it as a suspect, or ends the run for its key.
+func (r *run) judged(now time.Time, read read) {
+	v, cleared := r.guard.judge(read)
+	for _, c := range cleared {
+		r.conclude(now, c)
+	}
+	switch {
+	case v == ofRow:
 		r.conclude(now, read)
-	}
-}
-
-// judgeStreak counts failures in a row such as a dead API causes. Any JSON
-// answer below 500 ends the streak, whatever it says: somebody is there.
-func (r *run) judgeStreak(fault *Fault) {
-	if fault == nil || fault.JSON && fault.HTTPStatus < 500 || fault.Class == RateLimited || fault.Class == Unauthorized {
-		r.streak = 0
-		return
-	}
-	if fault.HTTPStatus == 0 && fault.Class == Malformed {
-		return // nothing was sent
-	}
-	r.streak++
-	if r.streak >= downStreak {
-		r.stop(APIUnavailable)
-	}
-}
-
-// refused keeps the first rows answered with 403 until it is clear whether
-// the key is meant or the rows.
-func (r *run) refused(now time.Time, read read) {
-	if r.failure != nil {
-		r.hold(now, read.job, read.lease, false)
-		return
-	}
-	r.forbidden = append(r.forbidden, read)
-	if len(r.forbidden) < forbiddenFirst {
-		return
-	}
-	fault := read.fault
-	for _, f := range r.forbidden {
-		r.sum.Errors[HTTP4xx]++
-		r.hold(now, f.job, f.lease, false)
-	}
-	r.forbidden = nil
-	r.fail(FailedKey, APIUnavailable, fault)
-}
-
-// hear takes note that the API answers otherwise than with 403: the rows kept
-// back are settled as what they are.
-func (r *run) hear(now time.Time) {
-	if r.heard {
-		return
-	}
-	r.heard = true
-	r.settleForbidden(now)
-}
-
-func (r *run) settleForbidden(now time.Time) {
-	kept := r.forbidden
-	r.forbidden = nil
-	for _, f := range kept {
-		r.conclude(now, f)
+	case v == keyRefused || r.failure != nil:
+		for _, s := range r.guard.clear() {
+			r.sum.Errors[s.fault.Class]++
+			r.giveBack(now, s.job, s.lease, false)
+		}
+		r.fail(FailedKey, APIUnavailable, read.fault)
 	}
 }
 
@@ -149,10 +106,10 @@ func (r *run) conclude(now time.Time, read read) {
 	}
 }
 
-// hold puts a row into what is given back. Unread rows were never sent.
-func (r *run) hold(now time.Time, job Job, l *lease, unread bool) {
-	if len(r.holds) == 0 {
-		r.holdsSince = now
+// giveBack puts a row into what is released. Unread rows were never sent.
+func (r *run) giveBack(now time.Time, job Job, l *lease, unread bool) {
+	if len(r.releases) == 0 {
+		r.releaseSince = now
 	}
-	r.holds = append(r.holds, Hold{JobID: job.ID, Lease: l.id, Unread: unread})
+	r.releases = append(r.releases, Release{JobID: job.ID, Lease: l.id, Unread: unread})
 }

@@ -40,6 +40,9 @@ func (p *Poller) Run(ctx context.Context, table Table, api Reader, started time.
 	defer r.cancel()
 	r.loop()
 	r.backlog()
+	if r.stopped == Drained && r.sum.DueRemaining > 0 {
+		r.stopped = OutOfBudget // due, and this run cannot claim it
+	}
 	r.sum.Stopped = r.stopped
 	r.sum.ElapsedSeconds = seconds(time.Since(started))
 	if r.failure == nil {
@@ -79,27 +82,26 @@ type run struct {
 	wroteAt  time.Time // when the last write of ours ended
 	soonest  time.Time // earliest due time of rows settled since; zero: none
 	barren   int       // claims in a row that brought nothing
+	overdue  bool      // the last look saw a due row that no claim gets
 
 	pending int // pending jobs, for the stretch; -1: not counted yet
 
-	batch      []Settlement
-	batchSince time.Time
-	unwritten  int // bytes of terminal answers in batch and in the settles under way
-	writing    int // settles under way
-	holds      []Hold
-	holdsSince time.Time
-	releasing  bool
+	batch        []Settlement
+	batchSince   time.Time
+	unwritten    int // bytes of terminal answers in batch and in the settles under way
+	writing      int // settles under way
+	releases     []Release
+	releaseSince time.Time
+	releasing    bool
 
-	streak    int    // failures in a row of the kind a dead API causes
-	forbidden []read // the first rows refused with 403, while nothing else was heard
-	heard     bool   // something else was
+	guard guard
 }
 
 // lease is a claim with rows not yet settled or released.
 type lease struct {
 	id   LeaseID
 	end  time.Time // monotonic, from before the claim was sent
-	date string    // the day its reads were taken from
+	date string    // the UTC date whose count its reads were taken from
 	rows int
 }
 
@@ -113,6 +115,9 @@ type read struct {
 
 func (p *Poller) newRun(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) *run {
 	p.meter.start()
+	if sum.Mode == ModeBackfill {
+		p.meter.forget() // an operator's way to end a long wait
+	}
 	p.ledger.start()
 	r := &run{
 		Poller: p, table: table, api: api, sum: sum, ctx: ctx,

@@ -39,7 +39,7 @@ func (r *run) seek(now time.Time, w *waker) {
 // said so.
 func (r *run) await(now time.Time, w *waker) {
 	switch {
-	case r.dueAt.Before(r.budgetEnd) || !r.idle():
+	case r.dueAt.Before(r.budgetEnd) || r.overdue || !r.idle():
 		w.at(r.dueAt)
 		w.at(r.lookBy)
 	case r.lookedAt.Before(r.wroteAt):
@@ -140,7 +140,7 @@ func (r *run) claim(now time.Time, n int) {
 }
 
 func (r *run) claimed(now time.Time, request ClaimRequest, l *lease, got Claimed) {
-	l.date, l.rows = got.Day.Date, len(got.Jobs)
+	l.date, l.rows = got.Charged, len(got.Jobs)
 	if l.rows == 0 {
 		delete(r.leases, l.id)
 	}
@@ -150,6 +150,10 @@ func (r *run) claimed(now time.Time, request ClaimRequest, l *lease, got Claimed
 		r.sum.ReadsToday = got.Day.Reads
 	}
 	r.sum.Claimed += len(got.Jobs)
+	for _, refusal := range got.Refused {
+		r.sum.Errors[WriteRefused]++
+		r.warnRefused(refusal)
+	}
 	r.freeSince = time.Time{}
 	if len(got.Jobs) > 0 {
 		r.barren = 0
@@ -190,6 +194,7 @@ func (r *run) look(now time.Time) {
 
 func (r *run) looked(now time.Time, in time.Duration, ok bool) {
 	r.lookBy = now.Add(lookEvery)
+	r.overdue = ok && in <= 0
 	switch {
 	case !ok:
 		r.dueAt = now.Add(dayLength)

@@ -53,9 +53,9 @@ const (
 	// downStreak failures in a row, of the kind that a dead API causes, end
 	// the run.
 	downStreak = 20
-	// forbiddenFirst rows refused with 403, before anything else is heard,
+	// suspectsMax rows refused with 403 before any other answer, or with 401 in a row,
 	// mean the key and not the rows.
-	forbiddenFirst = 5
+	suspectsMax = 5
 )
 
 // Reserve returns the time a function with this limit keeps back from reading:

@@ -17,7 +17,7 @@ const (
 // Why a run stopped.
 const (
 	Drained        = "drained"         // nothing is due before the budget ends
-	OutOfBudget    = "budget"          // the time was up
+	OutOfBudget    = "budget"          // the time was up, or what is due cannot be claimed
 	OutOfReads     = "rate_limited"    // the minute's limit outlasts the budget
 	OutOfDay       = "daily_limit"     // the day's allowance or its pace does
 	APIUnavailable = "api_unavailable" // failures in a row, or a refused key
@@ -29,7 +29,7 @@ type Summary struct {
 	RunID            string         `json:"run_id"`
 	Mode             string         `json:"mode"`
 	Claimed          int            `json:"claimed"`
-	Polled           int            `json:"polled"`      // reads that got an HTTP answer; 401 and 429 not
+	Polled           int            `json:"polled"`      // reads that got an HTTP answer; 429 not, 401 only where the key was accepted
 	Finished         map[string]int `json:"finished"`    // by state reached
 	Rescheduled      int            `json:"rescheduled"` // good answers of jobs that go on
 	Errors           map[Class]int  `json:"errors"`
@@ -54,7 +54,7 @@ type Summary struct {
 // NewSummary returns an empty summary with every class of error in it.
 func NewSummary(runID, mode string) Summary {
 	s := Summary{RunID: runID, Mode: mode, Finished: map[string]int{}, Errors: map[Class]int{}}
-	for _, c := range []Class{HTTP5xx, HTTP4xx, Timeout, Network, Malformed, RateLimited, Unauthorized} {
+	for _, c := range []Class{HTTP5xx, HTTP4xx, Timeout, Network, Malformed, RateLimited, Unauthorized, WriteRefused} {
 		s.Errors[c] = 0
 	}
 	return s

@@ -5,8 +5,10 @@ import "time"
 // write sends what waits to be settled or released, once it is enough, old
 // enough, or nothing more is coming.
 func (r *run) write(now time.Time, w *waker) {
-	if r.inFlight == 0 && len(r.forbidden) > 0 && !r.seeking {
-		r.settleForbidden(now) // fewer than it takes to suspect the key
+	if r.inFlight == 0 && !r.seeking {
+		for _, s := range r.guard.clear() { // too few to mean the key
+			r.conclude(now, s)
+		}
 	}
 	for len(r.batch) > 0 && r.writing < batchesInFlight {
 		due := r.batchSince.Add(batchAge)
@@ -18,13 +20,13 @@ func (r *run) write(now time.Time, w *waker) {
 		r.settle(r.batch[:n:n])
 		r.batch = r.batch[n:]
 	}
-	if len(r.holds) > 0 && !r.releasing {
-		if due := r.holdsSince.Add(batchAge); now.Before(due) && (r.inFlight > 0 || r.holdsSince.After(now)) {
+	if len(r.releases) > 0 && !r.releasing {
+		if due := r.releaseSince.Add(batchAge); now.Before(due) && (r.inFlight > 0 || r.releaseSince.After(now)) {
 			w.at(due)
 			return
 		}
-		r.release(r.holds)
-		r.holds = nil
+		r.release(r.releases)
+		r.releases = nil
 	}
 }
 
@@ -47,109 +49,140 @@ func (r *run) settle(batch []Settlement) {
 	go func() {
 		ctx, cancel := r.finishing()
 		defer cancel()
-		outcomes, err := r.table.Settle(ctx, batch)
+		results, err := r.table.Settle(ctx, batch)
 		r.events <- func() {
 			r.writing--
 			r.wroteAt = time.Now()
 			if err != nil {
 				r.fail(FailedDatabase, Canceled, err)
 			}
-			r.settled(r.wroteAt, batch, outcomes)
+			r.settled(r.wroteAt, batch, results)
 		}
 	}()
 }
 
-func (r *run) settled(now time.Time, batch []Settlement, outcomes []Outcome) {
+func (r *run) settled(now time.Time, batch []Settlement, results []Result) {
 	for i, s := range batch {
 		r.unwritten -= len(s.Final)
+		if i >= len(results) {
+			r.leaseRowDone(s.Lease) // the database failed; the lease runs out
+			continue
+		}
+		result := results[i]
+		if result.Refusal != nil {
+			r.warnRefused(*result.Refusal)
+		}
 		switch {
-		case i >= len(outcomes):
-			r.let(s.Lease) // the database failed; the lease runs out
-		case outcomes[i] == Done:
-			r.let(s.Lease)
-			r.count(now, s)
-		case outcomes[i] == Again && r.mayAsk(now, s.Lease):
-			r.batchAgain(now, s)
+		case result.Outcome == Done:
+			r.leaseRowDone(s.Lease)
+			r.count(now, s, result.State)
+		case result.Outcome == Again && r.mayAsk(now, s.Lease):
+			r.batchAgain(now.Add(againPause), s)
+		case result.Outcome == Declined && s.Class != WriteRefused:
+			r.batchAgain(now, s.refused(*result.Refusal))
+		case result.Outcome == Declined: // the error is refused as well: the lease runs out
+			r.leaseRowDone(s.Lease)
+			r.sum.Errors[WriteRefused]++
 		default:
-			r.let(s.Lease)
-			r.sum.LostLeases++
+			r.leaseLost(s.Lease, s.JobID, result.Outcome)
 		}
 	}
 	clear(batch) // batches to come share its array, which would hold the answers
 }
 
-// count adds a settled read to the summary.
-func (r *run) count(now time.Time, s Settlement) {
+// warnRefused names a row whose write the table refused.
+func (r *run) warnRefused(refusal Refusal) {
+	r.log.WarnContext(r.ctx, "the table refuses to change a row", "job_id", refusal.JobID,
+		"write", refusal.Write, "sqlstate", refusal.SQLState, "refused_by", refusal.Object)
+}
+
+// leaseLost counts a row whose lease could not be ended.
+func (r *run) leaseLost(id LeaseID, jobID string, outcome Outcome) {
+	r.leaseRowDone(id)
+	r.sum.LostLeases++
+	if outcome == Gone {
+		r.log.WarnContext(r.ctx, "a claimed row is not found: it was deleted, or the index on job_id is broken", "job_id", jobID)
+	}
+}
+
+// count adds a settled read to the summary. state is the one that the table
+// has, empty while the row is pending.
+func (r *run) count(now time.Time, s Settlement, state string) {
 	if s.Polled {
 		r.sum.Polled++
 	}
-	if s.Error != "" {
-		r.sum.Errors[classOf(s.Error)]++
+	if s.Class != "" {
+		r.sum.Errors[s.Class]++
 	}
 	switch {
-	case s.State != "":
-		r.sum.Finished[s.State]++
-		r.log.DebugContext(r.ctx, "job finished", "job_id", s.JobID, "state", s.State)
+	case state != "":
+		r.sum.Finished[state]++
+		r.log.DebugContext(r.ctx, "job finished", "job_id", s.JobID, "state", state)
+	case s.Class == "":
+		r.sum.Rescheduled++
+		r.dueBy(now.Add(s.Delay))
 	default:
-		if s.Error == "" {
-			r.sum.Rescheduled++
-		} else {
-			r.log.DebugContext(r.ctx, "job failing", "job_id", s.JobID, "error", s.Error)
-		}
+		r.log.DebugContext(r.ctx, "job failing", "job_id", s.JobID, "error", s.Error)
 		r.dueBy(now.Add(s.Delay))
 	}
 }
 
 // release gives rows back.
-func (r *run) release(holds []Hold) {
+func (r *run) release(rows []Release) {
 	r.releasing = true
-	byDate := map[string][]Hold{}
-	for _, h := range holds {
-		byDate[r.leases[h.Lease].date] = append(byDate[r.leases[h.Lease].date], h)
+	byDate := map[string][]Release{}
+	for _, row := range rows {
+		date := r.leases[row.Lease].date
+		byDate[date] = append(byDate[date], row)
 	}
 	go func() {
 		ctx, cancel := r.finishing()
 		defer cancel()
 		for date, some := range byDate {
-			outcomes, err := r.table.Release(ctx, date, some)
+			results, err := r.table.Release(ctx, date, some)
 			r.events <- func() {
 				if err != nil {
 					r.fail(FailedDatabase, Canceled, err)
 				}
-				r.released(time.Now(), some, outcomes)
+				r.released(time.Now(), some, results)
 			}
 		}
 		r.events <- func() { r.releasing = false }
 	}()
 }
 
-func (r *run) released(now time.Time, holds []Hold, outcomes []Outcome) {
+func (r *run) released(now time.Time, rows []Release, results []Result) {
 	r.wroteAt = now
-	for i, h := range holds {
-		switch {
-		case i >= len(outcomes):
-			r.let(h.Lease)
-		case outcomes[i] == Done:
-			r.let(h.Lease)
+	for i, row := range rows {
+		if i >= len(results) {
+			r.leaseRowDone(row.Lease)
+			continue
+		}
+		switch result := results[i]; {
+		case result.Outcome == Done:
+			r.leaseRowDone(row.Lease)
 			r.sum.Released++
-			if h.Unread && r.ledger.limit > 0 {
+			if row.Unread && r.ledger.limit > 0 {
 				r.ledger.day.Reads--
 			}
 			r.dueBy(now)
-		case outcomes[i] == Again && r.mayAsk(now, h.Lease):
-			r.holds = append(r.holds, h)
-			r.holdsSince = now.Add(againPause)
+		case result.Outcome == Again && r.mayAsk(now, row.Lease):
+			r.releases = append(r.releases, row)
+			r.releaseSince = now.Add(againPause)
+		case result.Outcome == Declined:
+			r.leaseRowDone(row.Lease)
+			r.sum.Errors[WriteRefused]++
+			r.warnRefused(*result.Refusal)
 		default:
-			r.let(h.Lease)
-			r.sum.LostLeases++
+			r.leaseLost(row.Lease, row.JobID, result.Outcome)
 		}
 	}
 }
 
-// batchAgain puts back a settlement whose row another program holds.
-func (r *run) batchAgain(now time.Time, s Settlement) {
+// batchAgain puts a settlement back, to be written from then on.
+func (r *run) batchAgain(from time.Time, s Settlement) {
 	if len(r.batch) == 0 {
-		r.batchSince = now.Add(againPause)
+		r.batchSince = from
 	}
 	r.batch = append(r.batch, s)
 	r.unwritten += len(s.Final)
@@ -162,8 +195,8 @@ func (r *run) mayAsk(now time.Time, id LeaseID) bool {
 	return l != nil && now.Before(l.end) && (r.closing.IsZero() || now.Add(againTime).Before(r.closing))
 }
 
-// let takes note that one row of a lease is done with.
-func (r *run) let(id LeaseID) {
+// leaseRowDone notes that one row of a lease is settled or released.
+func (r *run) leaseRowDone(id LeaseID) {
 	l := r.leases[id]
 	if l == nil {
 		return

@@ -29,7 +29,7 @@ func (h *heavy) Status(context.Context, string) (poller.Answer, error) {
 	return poller.Answer{Terminal: true, Status: "completed", Body: h.body}, nil
 }
 
-func (h *heavy) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
+func (h *heavy) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	<-time.After(500 * time.Millisecond)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -37,6 +37,7 @@ type columns struct {
 	delays                   []int64
 	polled                   []bool
 	statuses, errors, finals []string
+	notFound                 []int64
 }
 
 func columnsOf(batch []poller.Settlement) columns {
@@ -47,6 +48,7 @@ func columnsOf(batch []poller.Settlement) columns {
 		statuses: make([]string, len(batch)),
 		errors:   make([]string, len(batch)),
 		finals:   make([]string, len(batch)),
+		notFound: make([]int64, len(batch)),
 	}
 	for i, s := range batch {
 		state := s.State
@@ -56,7 +58,7 @@ func columnsOf(batch []poller.Settlement) columns {
 		c.ids[i], c.leases[i], c.states[i] = cleanText(s.JobID), uuid(s.Lease), cleanText(state)
 		c.delays[i], c.polled[i] = micros(s.Delay), s.Polled
 		c.statuses[i], c.errors[i] = cleanText(s.Status), cleanText(s.Error)
-		c.finals[i] = cleanJSON(s.Final)
+		c.finals[i], c.notFound[i] = cleanJSON(s.Final), int64(s.NotFound)
 	}
 	return c
 }

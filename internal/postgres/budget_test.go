@@ -57,7 +57,7 @@ func TestClaimWithoutACeilingCountsNothingAndStillTellsTheDay(t *testing.T) {
 			t.Errorf("elapsed %v, then %v", got.Day.Elapsed, today.Elapsed)
 		}
 		for _, j := range got.Jobs {
-			release(t, s, got.Day.Date, poller.Hold{JobID: j.ID, Lease: r.Lease, Unread: true})
+			release(t, s, got.Day.Date, poller.Release{JobID: j.ID, Lease: r.Lease, Unread: true})
 		}
 	}
 	if n := db.number(`SELECT count(*) FROM read_budget`); n != 0 {
@@ -88,8 +88,8 @@ func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
 				}
 				back := 0
 				if round < 3 && len(got.Jobs) > 0 { // some go back unread meanwhile
-					outcomes, err := s.Release(t.Context(), got.Day.Date, []poller.Hold{{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}})
-					if err != nil || outcomes[0] != poller.Done {
+					outcomes, err := s.Release(t.Context(), got.Day.Date, []poller.Release{{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}})
+					if err != nil || outcomes[0].Outcome != poller.Done {
 						t.Errorf("release: %v, %v", outcomes, err)
 					}
 					back = 1
@@ -148,14 +148,14 @@ func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
 	s := postgres.NewStore(db.pool)
 	r := counting(4, 100)
 	got := claim(t, s, r)
-	holds := []poller.Hold{
+	holds := []poller.Release{
 		{JobID: "job_1", Lease: r.Lease, Unread: true},
 		{JobID: "job_2", Lease: r.Lease, Unread: true},
 		{JobID: "job_3", Lease: r.Lease},
 		{JobID: "job_4", Lease: newLease(), Unread: true}, // another's by now
 		{JobID: "gone", Lease: r.Lease, Unread: true},
 	}
-	outcomes := []poller.Outcome{poller.Done, poller.Done, poller.Done, poller.Lost, poller.Lost}
+	outcomes := []poller.Outcome{poller.Done, poller.Done, poller.Done, poller.Lost, poller.Gone}
 	for _, attempt := range []string{"first", "again"} {
 		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, holds...)); diff != "" {
 			t.Errorf("%s: outcomes (-want +got):\n%s", attempt, diff)
@@ -182,7 +182,7 @@ func TestReleaseGivesReadsBackToTheDayTheyWereTakenFrom(t *testing.T) {
 	r := counting(1, 100)
 	claim(t, s, r)
 	db.exec(`INSERT INTO read_budget (day, reads) VALUES ('2001-02-03', 9)`)
-	release(t, s, "2001-02-03", poller.Hold{JobID: "job_1", Lease: r.Lease, Unread: true})
+	release(t, s, "2001-02-03", poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true})
 	if before, today := db.number(`SELECT reads FROM read_budget WHERE day = '2001-02-03'`), db.number(readsToday); before != 8 || today != 1 {
 		t.Errorf("that day has %d reads and today %d, want 8 and 1", before, today)
 	}

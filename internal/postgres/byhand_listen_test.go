@@ -28,7 +28,8 @@ func (h *hand) lease(mark byte) ([]poller.Job, poller.LeaseID) {
 func (h *hand) settle(batch []poller.Settlement) []poller.Outcome {
 	h.t.Helper()
 	for {
-		got, err := postgres.NewStore(h.pool).Settle(h.t.Context(), batch)
+		results, err := postgres.NewStore(h.pool).Settle(h.t.Context(), batch)
+		got := outcomes(results)
 		if err != nil {
 			h.t.Errorf("Settle: %v", err)
 		}

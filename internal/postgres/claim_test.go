@@ -68,15 +68,17 @@ func TestClaimTellsTheRowAsItWas(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.job("old", time.Hour)
-	db.exec(`UPDATE video_jobs SET sume_status = 'processing', consecutive_errors = 3, failing_since = now() - interval '2 hours', last_error = 'timeout'`)
+	db.exec(`UPDATE video_jobs SET sume_status = 'processing', consecutive_errors = 3, failing_since = now() - interval '2 hours',
+	         not_found_answers = 2, polls = 9, created_at = now() - interval '3 hours'`)
 	db.job("new", time.Minute)
 	got := claim(t, postgres.NewStore(db.pool), want(2))
 	for i := range got.Jobs {
 		got.Jobs[i].Late = got.Jobs[i].Late.Round(time.Minute)
 		got.Jobs[i].Failing = got.Jobs[i].Failing.Round(time.Minute)
+		got.Jobs[i].Age = got.Jobs[i].Age.Round(time.Minute)
 	}
 	jobs := []poller.Job{
-		{ID: "old", Late: time.Hour, Answered: true, ConsecutiveErrors: 3, Failing: 2 * time.Hour, LastError: "timeout"},
+		{ID: "old", Late: time.Hour, Answered: true, ConsecutiveErrors: 3, Failing: 2 * time.Hour, NotFound: 2, Polls: 9, Age: 3 * time.Hour},
 		{ID: "new", Late: time.Minute},
 	}
 	if diff := cmp.Diff(jobs, got.Jobs); diff != "" {
@@ -147,7 +149,7 @@ func TestClaimAfterASettleOrReleaseCountsNoLeaseAsLost(t *testing.T) {
 	r := want(2)
 	claim(t, s, r)
 	settle(t, s, later("job_1", r.Lease, 0))
-	release(t, s, "", poller.Hold{JobID: "job_2", Lease: r.Lease})
+	release(t, s, "", poller.Release{JobID: "job_2", Lease: r.Lease})
 	for _, job := range claim(t, s, want(2)).Jobs {
 		if job.LostLeases != 0 {
 			t.Errorf("%s: %d leases lost, want none", job.ID, job.LostLeases)

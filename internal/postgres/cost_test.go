@@ -107,7 +107,7 @@ func TestAReadWritesLittleWAL(t *testing.T) {
 		ids, leases, states := make([]string, 192), make([]string, 192), make([]string, 192)
 		statuses, finals := make([]string, 192), make([]string, 192)
 		delays, polled, errs := make([]int64, 192), make([]bool, 192), make([]string, 192)
-		bytes := db.explained(conn, postgres.ClaimSQL, postgres.LeaseText(r.Lease), "-infinity", false, r.For.Microseconds(), 192, -1)
+		bytes := db.explained(conn, postgres.ClaimSQL, postgres.LeaseText(r.Lease), nil, false, r.For.Microseconds(), 192, -1, nil, []string{})
 		found, err := conn.Query(t.Context(), `SELECT job_id FROM video_jobs WHERE lease_id = $1::text::uuid`, postgres.LeaseText(r.Lease))
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestAReadWritesLittleWAL(t *testing.T) {
 			finals[i] = `{"data": {"job_id": "` + id + `", "status": "COMPLETED", "sume_status": "completed", "terminal": true, "result_ready": true, ` +
 				`"next_action": "fetch_result", "job": {"id": "` + id + `", "type": "video_generation", "status": "completed"}}, "request_id": "req_1"}`
 		}
-		bytes += db.explained(conn, postgres.SettleSQL, ids, leases, states, delays, polled, statuses, errs, finals, "300ms")
+		bytes += db.explained(conn, postgres.SettleSQL, ids, leases, states, delays, polled, statuses, errs, make([]int64, 192), finals, true, "300ms")
 		least, all = min(least, bytes), all+bytes
 	}
 	// Page images come on top after a checkpoint, and those come as the load on

@@ -100,7 +100,7 @@ func TestALostAnswerIsAskedForAgainAndCountsOnce(t *testing.T) {
 			warm := counting(10, 1000) // so that the statements are prepared
 			day := claim(t, s, warm).Day
 			settle(t, s, later("job_40", warm.Lease, time.Minute))
-			release(t, s, day.Date, poller.Hold{JobID: "job_39", Lease: warm.Lease, Unread: true})
+			release(t, s, day.Date, poller.Release{JobID: "job_39", Lease: warm.Lease, Unread: true})
 
 			cut.armed.Store(true)
 			r := counting(10, 1000)
@@ -117,7 +117,7 @@ func TestALostAnswerIsAskedForAgainAndCountsOnce(t *testing.T) {
 				t.Errorf("settle: %v", o)
 			}
 			cut.armed.Store(true)
-			if o := release(t, s, got.Day.Date, poller.Hold{JobID: second, Lease: r.Lease, Unread: true}); o[0] != poller.Done {
+			if o := release(t, s, got.Day.Date, poller.Release{JobID: second, Lease: r.Lease, Unread: true}); o[0] != poller.Done {
 				t.Errorf("release: %v", o)
 			}
 			if row := db.row(first); row.Polls != 1 || row.State != "completed" {

@@ -35,7 +35,7 @@ func TestConnectionsCutBetweenStatementsAreReplaced(t *testing.T) {
 	steps := map[string]func(){
 		"claim":   func() { claim(t, s, counting(3, 100)) },
 		"settle":  func() { settle(t, s, finishing("job_30", r.Lease)) },
-		"release": func() { release(t, s, day.Date, poller.Hold{JobID: "job_29", Lease: r.Lease}) },
+		"release": func() { release(t, s, day.Date, poller.Release{JobID: "job_29", Lease: r.Lease}) },
 		"next due": func() {
 			if _, _, err := s.NextDue(t.Context(), nil); err != nil {
 				t.Error(err)

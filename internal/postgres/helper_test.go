@@ -101,16 +101,24 @@ func settle(t testing.TB, s *postgres.Store, batch ...poller.Settlement) []polle
 	if err != nil {
 		t.Fatal(err)
 	}
+	return outcomes(got)
+}
+
+func outcomes(results []poller.Result) []poller.Outcome {
+	got := make([]poller.Outcome, len(results))
+	for i, r := range results {
+		got[i] = r.Outcome
+	}
 	return got
 }
 
-func release(t testing.TB, s *postgres.Store, date string, holds ...poller.Hold) []poller.Outcome {
+func release(t testing.TB, s *postgres.Store, date string, rows ...poller.Release) []poller.Outcome {
 	t.Helper()
-	got, err := s.Release(t.Context(), date, holds)
+	got, err := s.Release(t.Context(), date, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return outcomes(got)
 }
 
 func ids(jobs []poller.Job) []string {
@@ -124,7 +132,7 @@ func ids(jobs []poller.Job) []string {
 // finishing settles a job as completed with a small answer.
 func finishing(id string, lease poller.LeaseID) poller.Settlement {
 	return poller.Settlement{
-		JobID: id, Lease: lease, State: "completed", Polled: true, Status: "completed",
+		JobID: id, Lease: lease, State: "completed", Polled: true, Status: "completed", Delay: time.Minute,
 		Final: fmt.Appendf(nil, `{"terminal": true, "sume_status": "completed", "job_id": %q}`, id),
 	}
 }

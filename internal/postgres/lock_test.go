@@ -21,9 +21,9 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 	for _, j := range toSettle.Jobs {
 		batch = append(batch, finishing(j.ID, first.Lease))
 	}
-	var holds []poller.Hold
+	var holds []poller.Release
 	for _, j := range toRelease.Jobs {
-		holds = append(holds, poller.Hold{JobID: j.ID, Lease: second.Lease, Unread: true})
+		holds = append(holds, poller.Release{JobID: j.ID, Lease: second.Lease, Unread: true})
 	}
 	lets := []func(){db.hold(batch[17].JobID), db.hold(holds[40].JobID)}
 
@@ -113,7 +113,7 @@ func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
 	for name, write := range map[string]func(id string) poller.Outcome{
 		"job_1": func(id string) poller.Outcome { return settle(t, s, finishing(id, r.Lease))[0] },
 		"job_2": func(id string) poller.Outcome {
-			return release(t, s, day.Date, poller.Hold{JobID: id, Lease: r.Lease, Unread: true})[0]
+			return release(t, s, day.Date, poller.Release{JobID: id, Lease: r.Lease, Unread: true})[0]
 		},
 	} {
 		other := db.session()

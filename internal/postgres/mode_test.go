@@ -25,7 +25,7 @@ func (t table) cycle(s *postgres.Store) {
 			t.Errorf("settle: %v", o)
 		}
 	}
-	hold := poller.Hold{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
+	hold := poller.Release{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
 	if o := release(t, s, got.Day.Date, hold); o[0] != poller.Done {
 		t.Errorf("release: %v", o)
 	}

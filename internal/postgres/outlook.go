@@ -5,17 +5,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"sumepoller/internal/poller"
 )
 
 // nextDueSQL returns the microseconds until the earliest pending row can be
-// claimed, or NULL where there is none.
+// claimed, or NULL where there is none. $3 are rows that the table refuses to
+// change: no claim asks for them.
 const nextDueSQL = `
 -- The first row in the due index that nobody has leased.
 WITH free AS MATERIALIZED (
     SELECT next_poll_at AS at
     FROM video_jobs
     WHERE state = 'pending'
+      AND job_id <> ALL ($3::text[])
       AND coalesce(leased_until < now()
                    OR leased_until > now() + greatest(interval '15 minutes', $2::bigint * interval '1 microsecond'), false)
     ORDER BY next_poll_at
@@ -28,6 +32,7 @@ ahead AS (
     SELECT next_poll_at, leased_until, lease_id
     FROM video_jobs
     WHERE state = 'pending'
+      AND job_id <> ALL ($3::text[])
       AND next_poll_at <= coalesce((SELECT at FROM free), 'infinity')
       AND coalesce((SELECT at FROM free), 'infinity') > now()
     ORDER BY next_poll_at
@@ -55,7 +60,11 @@ func (s *Store) NextDue(ctx context.Context, own []poller.LeaseID) (in time.Dura
 	}
 	longest, _ := s.claim.lease()
 	err = retry(ctx, func() error {
-		found, err := s.positions(ctx, nextDueSQL, leases, micros(longest))
+		rows, err := s.pool.Query(ctx, nextDueSQL, leases, micros(longest), s.claim.leftOut())
+		if err != nil {
+			return err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if ok = len(found) > 0; ok {
 			in = duration(found[0])
 		}
@@ -70,7 +79,7 @@ func (s *Store) NextDue(ctx context.Context, own []poller.LeaseID) (in time.Dura
 // todaySQL returns where the UTC day stands. The day has no row before its
 // first claim.
 const todaySQL = `
-SELECT (now() AT TIME ZONE 'utc')::date::text,
+SELECT to_char(now() AT TIME ZONE 'utc', 'YYYY-MM-DD'),
        (extract(epoch FROM (now() AT TIME ZONE 'utc')::time) * 1000000)::bigint,
        coalesce((SELECT reads FROM read_budget WHERE day = (now() AT TIME ZONE 'utc')::date), 0)`
 

@@ -24,8 +24,8 @@ func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.
 	}
 	key := strings.Join([]string{array("job_#"), array("11111111111111111111111111111111"), array("pending")}, ", ")
 	statements := map[string]string{
-		postgres.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array(`""`), `'300ms'`}, ", "),
-		postgres.ReleaseSQL: strings.Join([]string{key, array("t"), `'2026-01-01'`, `'300ms'`}, ", "),
+		postgres.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array("0"), array(`""`), `true`, `'300ms'`}, ", "),
+		postgres.ReleaseSQL: strings.Join([]string{key, array("t"), `'2026-01-01'`, `true`, `'300ms'`}, ", "),
 		postgres.OutcomeSQL: key,
 	}
 	for name, steps := range map[string][]string{
@@ -77,7 +77,7 @@ func TestTheOutlookWalksTheDueIndexWhateverTheStatisticsSay(t *testing.T) {
 				db.exec(sql)
 			}
 			conn := db.session()
-			for call, sql := range map[string]string{"next_due ('{}', 0)": postgres.NextDueSQL, "backlog (0)": postgres.BacklogSQL} {
+			for call, sql := range map[string]string{"next_due ('{}', 0, '{}')": postgres.NextDueSQL, "backlog (0)": postgres.BacklogSQL} {
 				prepared, _, _ := strings.Cut(call, " ")
 				if _, err := conn.Exec(t.Context(), `PREPARE `+prepared+` AS `+sql); err != nil {
 					t.Fatal(err)

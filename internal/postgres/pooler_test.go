@@ -73,15 +73,15 @@ func work(t *testing.T, s *postgres.Store) (done int) {
 		for _, j := range got.Jobs[1:] {
 			batch = append(batch, finishing(j.ID, r.Lease))
 		}
-		hold := poller.Hold{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
+		hold := poller.Release{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
 		if len(batch) == 0 { // nothing comes of giving the last row back
-			batch, hold = append(batch, finishing(hold.JobID, r.Lease)), poller.Hold{}
+			batch, hold = append(batch, finishing(hold.JobID, r.Lease)), poller.Release{}
 		}
 		outcomes, settleErr := s.Settle(t.Context(), batch)
 		done += count(outcomes, poller.Done)
 		var releaseErr error
 		if hold.JobID != "" {
-			_, releaseErr = s.Release(t.Context(), got.Day.Date, []poller.Hold{hold})
+			_, releaseErr = s.Release(t.Context(), got.Day.Date, []poller.Release{hold})
 		}
 		_, _, nextErr := s.NextDue(t.Context(), []poller.LeaseID{r.Lease})
 		_, todayErr := s.Today(t.Context())

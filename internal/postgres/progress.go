@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"sumepoller/internal/poller"
 )
 
@@ -25,18 +23,19 @@ const (
 // one after a claim that came up short.
 type progress struct {
 	mu        sync.Mutex
-	bound     pgtype.Timestamptz // claims start here; not Valid: at the beginning
+	bound     *int64             // claims start here, microseconds since the epoch; nil: at the beginning
 	sweepAt   time.Time          // when the next claim sweeps
 	sweeps    int                // sweeps finished
 	asked     [64]poller.LeaseID // leases asked for lately, in a ring
 	next      int                // where the next one goes
 	longest   time.Duration      // longest lease asked for
-	uncounted bool               // the claims take nothing from the day's allowance
+	uncounted bool               // the claims take nothing from the daily quota
+	refused   []string           // rows that the table refuses to change; no claim asks for them
 }
 
 // walk is one claim's way through the due index.
 type walk struct {
-	from   pgtype.Timestamptz // not Valid: from the beginning, a sweep
+	from   *int64 // nil: from the beginning, a sweep
 	start  time.Time
 	sweeps int
 }
@@ -61,8 +60,8 @@ func (p *progress) begin(now time.Time) walk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := walk{from: p.bound, start: now, sweeps: p.sweeps}
-	if !p.bound.Valid || !now.Before(p.sweepAt) {
-		w.from = pgtype.Timestamptz{}
+	if p.bound == nil || !now.Before(p.sweepAt) {
+		w.from = nil
 		p.sweepAt = now.Add(sweepEvery) // claims at the same time need not sweep too
 	}
 	return w
@@ -70,20 +69,20 @@ func (p *progress) begin(now time.Time) walk {
 
 // end moves the bound after a claim. last is the greatest due time it got, full
 // tells that it got all it might have.
-func (p *progress) end(w walk, now time.Time, last pgtype.Timestamptz, full bool) {
+func (p *progress) end(w walk, now time.Time, last *int64, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	swept := !w.from.Valid
+	swept := w.from == nil
 	if swept {
 		p.sweeps++
 		p.sweepAt = now.Add(max(sweepEvery, sweepShare*now.Sub(w.start)))
 	}
 	switch {
-	case !full || !last.Valid:
-		p.bound = pgtype.Timestamptz{}
+	case !full || last == nil:
+		p.bound = nil
 	case swept:
 		p.bound = last // back, where rows had come to lie below it
-	case w.sweeps == p.sweeps && p.bound.Valid && later(last, p.bound):
+	case w.sweeps == p.sweeps && p.bound != nil && *last > *p.bound:
 		p.bound = last
 	}
 }
@@ -92,7 +91,28 @@ func (p *progress) end(w walk, now time.Time, last pgtype.Timestamptz, full bool
 func (p *progress) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bound = pgtype.Timestamptz{}
+	p.bound = nil
+}
+
+// leaveOut takes a row out of all claims to come.
+func (p *progress) leaveOut(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = append(p.refused, id)
+}
+
+// leftOut returns the rows that no claim asks for; never nil.
+func (p *progress) leftOut() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{}, p.refused...)
+}
+
+// restart is forget for a new run, which tries every row again.
+func (p *progress) restart() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bound, p.refused = nil, nil
 }
 
 // lease returns the longest lease asked for, and whether reads are counted.
@@ -100,12 +120,4 @@ func (p *progress) lease() (longest time.Duration, counted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.longest, !p.uncounted
-}
-
-// later tells whether a is after b; both may be infinite.
-func later(a, b pgtype.Timestamptz) bool {
-	if a.InfinityModifier != b.InfinityModifier {
-		return a.InfinityModifier > b.InfinityModifier
-	}
-	return a.InfinityModifier == pgtype.Finite && a.Time.After(b.Time)
 }

@@ -57,13 +57,13 @@ func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
 	s := postgres.NewStore(db.pool)
 	r := want(1)
 	claim(t, s, r)
-	settle(t, s, poller.Settlement{JobID: "job_1", Lease: r.Lease, Delay: time.Minute, Error: "http_5xx 500 request_id=\x00\xff"})
+	settle(t, s, poller.Settlement{JobID: "job_1", Lease: r.Lease, Delay: time.Minute, Class: poller.HTTP5xx, Error: "http_5xx 500 request_id=\x00\xff"})
 	if got := db.row("job_1").LastError; got != "http_5xx 500 request_id=\ufffd\ufffd" {
 		t.Errorf("last_error %q", got)
 	}
 	got := settle(t, s, poller.Settlement{JobID: "no\x00job\xff", Lease: r.Lease, State: "completed"})
-	if got[0] != poller.Lost {
-		t.Errorf("an id that no row can have: %v, want lost", got)
+	if got[0] != poller.Gone {
+		t.Errorf("an id that no row can have: %v, want gone", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestARowThatATriggerRefusesCostsThatRowAlone(t *testing.T) {
 			r := want(3)
 			claim(t, s, r)
 			got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease))
-			if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Lost, poller.Done}, got); diff != "" {
+			if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Declined, poller.Done}, got); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
 			if row := db.row("job_2"); row.State != "pending" || !row.Leased {
@@ -103,7 +103,7 @@ func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
 	db.due(4)
 	db.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	             IF new.job_id = 'job_2' THEN RAISE check_violation; END IF;
-	             RAISE insufficient_privilege; END $$`)
+	             RAISE disk_full; END $$`)
 	db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
 	         WHEN (new.job_id IN ('job_2', 'job_3') AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
 	s := postgres.NewStore(db.pool)
@@ -114,7 +114,7 @@ func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
 		batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
 	}
 	got, err := s.Settle(t.Context(), batch)
-	if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Lost}, got); diff != "" || err == nil {
+	if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Declined}, outcomes(got)); diff != "" || err == nil {
 		t.Errorf("error %v, outcomes (-want +got):\n%s", err, diff)
 	}
 }

@@ -18,12 +18,13 @@ const (
 	skipWait = "2s"
 )
 
-// outcomeSQL tells, with a snapshot of its own, what became of settlements that
-// settleSQL did not return.
+// outcomeSQL reports, with a snapshot of its own, how the rows ended that a
+// settle or a release did not return.
 const outcomeSQL = `
-SELECT b.n,
+SELECT b.n, coalesce(j.state, ''),
        CASE
-           -- Gone, or under another lease.
+           WHEN j.job_id IS NULL THEN 'gone'
+           -- Under another lease.
            WHEN j.lease_id IS DISTINCT FROM b.lease_id::uuid THEN 'lost'
            -- An earlier attempt wrote it and its answer was lost.
            WHEN j.leased_until = '-infinity' AND j.state = b.state THEN 'done'
@@ -36,147 +37,208 @@ FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]))
      WITH ORDINALITY AS b (job_id, lease_id, state, n)
 LEFT JOIN video_jobs AS j ON j.job_id = b.job_id`
 
-// Settle implements poller.Queue. A settlement that Postgres refuses for its
-// content is written without the terminal answer. One that is refused even so,
-// by a constraint or trigger of the user's, comes back as poller.Lost without an
-// error: its lease is left to run out, so that the row comes back, ever more
-// rarely, and nobody else's row waits for it. With an error come the outcomes of
-// the settlements before it.
-func (s *Store) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
-	outcomes := make([]poller.Outcome, 0, len(batch))
+// Settle implements poller.Queue.
+func (s *Store) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+	results := make([]poller.Result, 0, len(batch))
 	for part := range parts(batch) {
-		got, err := s.settlePart(ctx, part)
-		outcomes = append(outcomes, got...)
+		got, err := s.settlePart(ctx, part, true)
+		results = append(results, got...)
 		if err != nil {
-			return outcomes, fmt.Errorf("settle %s: %w", named(part[0].JobID, len(part)), err)
+			return results, fmt.Errorf("settle %s: %w", named(part[0].JobID, len(part)), err)
 		}
 	}
-	return outcomes, nil
+	return results, nil
 }
 
-func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
-	c := columnsOf(batch)
-	outcomes, err := s.write(ctx, settleSQL, settleSkippingSQL, c.keys,
-		c.delays, c.polled, c.statuses, c.errors, c.finals)
+// settlePart writes settlements in one statement, and apart from each other
+// where the table refuses that.
+func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement, announce bool) ([]poller.Result, error) {
+	results, err := s.settleOnce(ctx, batch, announce)
 	switch {
 	case err == nil:
-		return outcomes, nil
+		for i := range results {
+			s.explainDeclined(ctx, &results[i], batch[i])
+		}
+		return results, nil
 	case !refused(err):
 		return nil, err
 	case len(batch) > 1:
-		outcomes = outcomes[:0]
-		for i := range batch {
-			one, err := s.settlePart(ctx, batch[i:i+1])
-			if err != nil {
-				return outcomes, err
-			}
-			outcomes = append(outcomes, one...)
+		if _, err := s.settleOnce(ctx, nil, announce); err != nil {
+			return nil, err // without any row: the statement itself is refused
 		}
-		return outcomes, nil
-	case len(batch[0].Final) > 0:
-		bare := batch[0]
-		bare.Final = nil
-		return s.settlePart(ctx, []poller.Settlement{bare})
+		first, err := s.settlePart(ctx, batch[:len(batch)/2], announce)
+		if err != nil {
+			return first, err
+		}
+		second, err := s.settlePart(ctx, batch[len(batch)/2:], announce)
+		return append(first, second...), err
 	}
-	return []poller.Outcome{poller.Lost}, nil
+	return s.settleRefused(ctx, batch[0], err, announce)
 }
 
-// refused tells that Postgres, or a constraint or trigger of the user's, did
-// not take the values themselves: a faulty value, a broken constraint, a limit,
-// an exception, or a code that is none of PostgreSQL's own.
-func refused(err error) bool {
-	code := sqlState(err)
-	if len(code) != 5 {
-		return false
+// settleRefused writes a settlement that the table refused with the error
+// cause: without the announcement where the server's queue for them is full,
+// without the terminal answer where a value is at fault. Otherwise it is
+// declined.
+func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause error, announce bool) ([]poller.Result, error) {
+	less, left := one, ""
+	switch code := sqlState(cause); {
+	case one.State == "":
+	case announce && code[:2] == "54":
+		announce, left = false, poller.WriteAnnouncement
+	case len(one.Final) > 0 && (code[:2] == "54" || code[:2] == "22"):
+		less.Final, left = nil, poller.WriteFinalStatus
 	}
-	switch class := code[:2]; class {
-	case "22", "23", "54", "P0":
-		return true
-	case "72", "XX":
-		return false
-	default:
-		return class[0] >= '6' && class[0] <= '9' || class[0] >= 'I'
+	if left == "" {
+		if _, err := s.settleOnce(ctx, nil, announce); err != nil {
+			return nil, err
+		}
+		s.decline(one)
+		refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
+		return []poller.Result{{Outcome: poller.Declined, Refusal: &refusal}}, nil
 	}
+	results, err := s.settlePart(ctx, []poller.Settlement{less}, announce)
+	if err == nil && results[0].Outcome == poller.Done && results[0].Refusal == nil {
+		refusal := refusalOf(one.JobID, cause, left)
+		results[0].Refusal = &refusal
+	}
+	return results, err
+}
+
+// explainDeclined completes a result whose row does not have what was written.
+func (s *Store) explainDeclined(ctx context.Context, r *poller.Result, one poller.Settlement) {
+	if r.Outcome != poller.Declined {
+		return
+	}
+	refusal := s.notKept(ctx, one.JobID, poller.WriteSettle)
+	r.Refusal = &refusal
+	s.decline(one)
+}
+
+// decline leaves a row out of the claims to come where its error is refused too.
+func (s *Store) decline(one poller.Settlement) {
+	if one.Class == poller.WriteRefused {
+		s.claim.leaveOut(one.JobID)
+	}
+}
+
+// settleOnce runs the settle's statement.
+func (s *Store) settleOnce(ctx context.Context, batch []poller.Settlement, announce bool) ([]poller.Result, error) {
+	c := columnsOf(batch)
+	return s.write(ctx, settleSQL, settleSkippingSQL, c.keys, c.delays, c.polled, c.statuses, c.errors, c.notFound, c.finals, announce)
 }
 
 // keys name the rows of a batch, column by column. states holds what each row's
 // state is to be once it is written.
 type keys struct{ ids, leases, states []string }
 
-// write runs one of the statements that lock rows by their keys, and tells what
-// became of each row. Where it has to wait for a row it is run again in the form
+// write runs one of the statements that lock rows by their keys, and returns how
+// each row ended. Where it has to wait for a row it is run again in the form
 // that skips such rows.
-func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, values ...any) ([]poller.Outcome, error) {
-	outcomes := make([]poller.Outcome, len(k.ids))
+func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, values ...any) ([]poller.Result, error) {
+	results := make([]poller.Result, len(k.ids))
 	err := retry(ctx, func() error {
-		for i := range outcomes {
-			outcomes[i] = poller.Lost
+		for i := range results {
+			results[i] = poller.Result{Outcome: poller.Lost}
 		}
 		args := append([]any{k.ids, k.leases, k.states}, values...)
-		wrote, err := s.positions(ctx, waiting, append(args, rowWait)...)
+		wrote, err := s.wrote(ctx, waiting, results, append(args, rowWait)...)
 		if sqlState(err) == lockNotAvailable {
-			wrote, err = s.positions(ctx, skipping, append(args, skipWait)...)
+			wrote, err = s.wrote(ctx, skipping, results, append(args, skipWait)...)
 		}
 		if err != nil && sqlState(err) != lockNotAvailable {
 			return err
 		}
-		for _, n := range wrote {
-			outcomes[n-1] = poller.Done
-		}
-		if len(wrote) == len(outcomes) {
+		if wrote == len(results) {
 			return nil
 		}
-		return s.classify(ctx, k, outcomes)
+		return s.classify(ctx, k, results)
 	})
-	return outcomes, err
+	return results, err
 }
 
 // lockNotAvailable is the code of a lock_timeout.
 const lockNotAvailable = "55P03"
 
-func (s *Store) positions(ctx context.Context, sql string, args ...any) ([]int64, error) {
+// wrote runs a statement that returns the rows it wrote, fills in their results
+// and returns their number.
+func (s *Store) wrote(ctx context.Context, sql string, results []poller.Result, args ...any) (int, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
+	var n int64
+	var state string
+	var kept bool
+	var announced *string
+	count := 0
+	_, err = pgx.ForEachRow(rows, []any{&n, &state, &kept, &announced}, func() error {
+		count++
+		switch {
+		case !kept:
+			results[n-1] = poller.Result{Outcome: poller.Declined}
+		case state == poller.StatePending:
+			results[n-1] = poller.Result{Outcome: poller.Done}
+		default:
+			results[n-1] = poller.Result{Outcome: poller.Done, State: state}
+		}
+		return nil
+	})
+	return count, err
 }
 
-// classify fills in the outcomes of the rows that were not written just now.
-func (s *Store) classify(ctx context.Context, k keys, outcomes []poller.Outcome) error {
+// classify fills in the results of the rows that were not written just now.
+func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) error {
 	rows, err := s.pool.Query(ctx, outcomeSQL, k.ids, k.leases, k.states)
 	if err != nil {
 		return err
 	}
 	var n int64
-	var word string
-	_, err = pgx.ForEachRow(rows, []any{&n, &word}, func() error {
-		switch {
-		case outcomes[n-1] == poller.Done:
-		case word == "done":
-			outcomes[n-1] = poller.Done
-		case word == "again":
-			outcomes[n-1] = poller.Again
+	var state, word string
+	_, err = pgx.ForEachRow(rows, []any{&n, &state, &word}, func() error {
+		r := &results[n-1]
+		if r.Outcome != poller.Lost {
+			return nil
+		}
+		switch word {
+		case "done":
+			r.Outcome = poller.Done
+			if state != poller.StatePending {
+				r.State = state
+			}
+		case "again":
+			r.Outcome = poller.Again
+		case "gone":
+			r.Outcome = poller.Gone
 		}
 		return nil
 	})
 	return err
 }
 
-// named tells what a batch is about in an error. An id is a user's text: it is
-// cut, and control characters are left out.
+// collectIDs reads a column of strings.
+func collectIDs(rows pgx.Rows) ([]string, error) { return pgx.CollectRows(rows, pgx.RowTo[string]) }
+
+// named returns what a batch is about, for an error.
 func named(first string, n int) string {
-	first = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, first)
-	if len(first) > 80 {
-		first = strings.ToValidUTF8(first[:80], "") + "…"
-	}
+	first = cut(first)
 	if n > 1 {
 		return fmt.Sprintf("%s and %d more", first, n-1)
 	}
 	return first
+}
+
+// cut makes a user's string fit for an error or a log: at most 80 bytes, without
+// control characters.
+func cut(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
 }

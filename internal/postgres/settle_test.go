@@ -55,11 +55,11 @@ func TestSettleWritesWhatAReadCameTo(t *testing.T) {
 	outcomes := settle(t, s,
 		later("later", l, 40*time.Second),
 		poller.Settlement{JobID: "wordless", Lease: l, Delay: 15 * time.Second, Polled: true},
-		poller.Settlement{JobID: "failing", Lease: l, Delay: 4 * time.Minute, Polled: true, Error: "http_5xx 502"},
-		poller.Settlement{JobID: "unreached", Lease: l, Delay: 15 * time.Second, Error: "timeout"},
+		poller.Settlement{JobID: "failing", Lease: l, Delay: 4 * time.Minute, Polled: true, Class: poller.HTTP5xx, Error: "http_5xx 502"},
+		poller.Settlement{JobID: "unreached", Lease: l, Delay: 15 * time.Second, Class: poller.Timeout, Error: "timeout"},
 		later("recovered", l, 15*time.Second),
 		finishing("completed", l),
-		poller.Settlement{JobID: "not_found", Lease: l, State: poller.StateNotFound, Polled: true, Error: "http_4xx 404"},
+		poller.Settlement{JobID: "not_found", Lease: l, State: poller.StateNotFound, Polled: true, Class: poller.HTTP4xx, Error: "http_4xx 404"},
 	)
 	if diff := cmp.Diff(make([]poller.Outcome, 7), outcomes); diff != "" {
 		t.Errorf("outcomes (-all done +got):\n%s", diff)
@@ -83,7 +83,7 @@ func TestSettleWritesWhatAReadCameTo(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-	for id, in := range map[string]float64{"later": 40, "wordless": 15, "failing": 240, "unreached": 15, "recovered": 15, "completed": -60} {
+	for id, in := range map[string]float64{"later": 40, "wordless": 15, "failing": 240, "unreached": 15, "recovered": 15, "completed": 60} {
 		got := ask[float64](db, `SELECT extract(epoch FROM next_poll_at - now())::double precision FROM video_jobs WHERE job_id = $1`, id)
 		if got > in || got < in-15 {
 			t.Errorf("%s is due in %.1f s, want %.0f", id, got, in)
@@ -100,7 +100,7 @@ func TestSettleAskedAgainChangesNothingAndLosesNothing(t *testing.T) {
 	claim(t, s, r)
 	batch := []poller.Settlement{
 		finishing("job_1", r.Lease), later("job_2", r.Lease, time.Minute),
-		{JobID: "job_3", Lease: r.Lease, Delay: time.Minute, Error: "timeout"},
+		{JobID: "job_3", Lease: r.Lease, Delay: time.Minute, Class: poller.Timeout, Error: "timeout"},
 	}
 	settle(t, s, batch...)
 	before := []row{db.row("job_1"), db.row("job_2"), db.row("job_3")}
@@ -160,7 +160,7 @@ func TestSettleOfARowFinishedOrStoppedByAnotherIsLost(t *testing.T) {
 	db.exec(`UPDATE video_jobs SET state = 'completed' WHERE job_id = 'job_1'`)                           // the older worker
 	db.exec(`UPDATE video_jobs SET state = 'stopped', leased_until = '-infinity' WHERE job_id = 'job_2'`) // by hand
 	db.exec(`DELETE FROM video_jobs WHERE job_id = 'job_3'`)
-	lost := []poller.Outcome{poller.Lost, poller.Lost, poller.Lost, poller.Lost}
+	lost := []poller.Outcome{poller.Lost, poller.Lost, poller.Gone, poller.Gone}
 	got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease), finishing("never", r.Lease))
 	if diff := cmp.Diff(lost, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)

@@ -24,7 +24,7 @@ import (
 
 // Store implements poller.Queue and poller.Outlook on one pool. Its methods may
 // be called at the same time. It remembers where its claims stand in the due
-// index; make a new one, or call Reset, at the start of a run.
+// index, and the rows that the table refused to change; make a new one, or call Reset, at the start of a run.
 type Store struct {
 	pool  *pgxpool.Pool
 	claim *progress
@@ -40,9 +40,9 @@ func NewStore(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, claim: &progress{}}
 }
 
-// Reset forgets where the claims stood, so that the next one looks at every due
-// row. For the start of a run.
-func (s *Store) Reset() { s.claim.forget() }
+// Reset forgets where the claims stood and which rows the table refused, so that
+// the next one looks at every due row. For the start of a run.
+func (s *Store) Reset() { s.claim.restart() }
 
 // uuid writes a lease as PostgreSQL reads it.
 func uuid(id poller.LeaseID) string { return hex.EncodeToString(id[:]) }

@@ -24,13 +24,13 @@ func (t table) explain(generic bool, from string, ceiling int) string {
 			t.Fatal(err)
 		}
 	}
-	exec(`PREPARE claim (text, timestamptz, boolean, bigint, bigint, bigint) AS ` + postgres.ClaimSQL)
+	exec(`PREPARE claim (text, bigint, boolean, bigint, bigint, bigint, text[], text[]) AS ` + postgres.ClaimSQL)
 	if generic {
 		exec(`SET plan_cache_mode = force_generic_plan`)
 	}
 	exec(`BEGIN`)
 	rows, err := conn.Query(t.Context(), fmt.Sprintf(
-		`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE claim ('11111111111111111111111111111111', '%s', false, 30000000, 64, %d)`, from, ceiling),
+		`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE claim ('11111111111111111111111111111111', %s, false, 30000000, 64, %d, NULL, '{}')`, from, ceiling),
 		pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestClaimWalksTheDueIndexInOrderWhateverTheStatisticsSay(t *testing.T) {
 				db.exec(sql)
 			}
 			for _, generic := range []bool{false, true} {
-				for _, from := range []string{"-infinity", "2026-01-01"} {
+				for _, from := range []string{"NULL", "1767225600000000"} {
 					for _, ceiling := range []int{-1, 1000} {
 						plan := db.explain(generic, from, ceiling)
 						for _, part := range []string{"Index Scan using video_jobs_due_idx", "Tid Scan on video_jobs"} {
@@ -141,7 +141,7 @@ func TestAClaimThatFindsNothingAboveTheBoundSweepsAtOnce(t *testing.T) {
 		"by itself":     func(*postgres.Store, poller.ClaimRequest) {},
 		"after a reset": func(s *postgres.Store, _ poller.ClaimRequest) { s.Reset() },
 		"after a release too": func(s *postgres.Store, r poller.ClaimRequest) {
-			release(t, s, "", poller.Hold{JobID: "x", Lease: r.Lease})
+			release(t, s, "", poller.Release{JobID: "x", Lease: r.Lease})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

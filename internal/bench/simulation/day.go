@@ -98,7 +98,7 @@ type timetable struct {
 	fixed time.Duration
 }
 
-func (t timetable) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
+func (t timetable) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	if t.fixed > 0 {
 		batch = slices.Clone(batch)
 		for i := range batch {

@@ -28,6 +28,7 @@ type Row struct {
 	Polls             int
 	ConsecutiveErrors int
 	FailingSince      time.Time
+	NotFound          int
 	LastError         string
 	Status            string
 	Created           time.Time
@@ -115,14 +116,15 @@ func (t *Table) Claim(_ context.Context, r poller.ClaimRequest) (poller.Claimed,
 	if r.Ceiling >= 0 {
 		t.reads[date(now)] += len(due)
 	}
-	out.Day = t.day(now)
+	out.Day, out.Charged = t.day(now), date(now)
 	return out, nil
 }
 
 func (r *Row) job(now time.Time) poller.Job {
 	job := poller.Job{
 		ID: r.ID, Late: now.Sub(r.Due), Answered: r.Status != "",
-		ConsecutiveErrors: r.ConsecutiveErrors, LastError: r.LastError, LostLeases: r.LostLeases,
+		ConsecutiveErrors: r.ConsecutiveErrors, NotFound: r.NotFound, LostLeases: r.LostLeases,
+		Polls: r.Polls, Age: now.Sub(r.Created),
 	}
 	if !r.FailingSince.IsZero() {
 		job.Failing = now.Sub(r.FailingSince)
@@ -131,19 +133,20 @@ func (r *Row) job(now time.Time) poller.Job {
 }
 
 // Settle implements poller.Queue.
-func (t *Table) Settle(_ context.Context, batch []poller.Settlement) ([]poller.Outcome, error) {
+func (t *Table) Settle(_ context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	out := make([]poller.Outcome, len(batch))
+	out := make([]poller.Result, len(batch))
 	for i, s := range batch {
 		row := t.alive[s.JobID]
 		if row == nil || row.Lease != s.Lease || row.LeasedUntil.IsZero() {
-			out[i] = poller.Lost
+			out[i].Outcome = poller.Lost
 			continue
 		}
 		row.settle(s, now)
 		if row.State != poller.StatePending {
+			out[i].State = row.State
 			delete(t.alive, row.ID)
 		}
 	}
@@ -158,7 +161,8 @@ func (r *Row) settle(s poller.Settlement, now time.Time) {
 	if s.Status != "" {
 		r.Status = s.Status
 	}
-	if s.Error == "" {
+	r.NotFound = s.NotFound
+	if s.Class == "" {
 		r.ConsecutiveErrors, r.FailingSince = 0, time.Time{}
 	} else {
 		r.ConsecutiveErrors++
@@ -175,18 +179,21 @@ func (r *Row) settle(s poller.Settlement, now time.Time) {
 }
 
 // Release implements poller.Queue.
-func (t *Table) Release(_ context.Context, day string, holds []poller.Hold) ([]poller.Outcome, error) {
+func (t *Table) Release(_ context.Context, day string, rows []poller.Release) ([]poller.Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]poller.Outcome, len(holds))
-	for i, h := range holds {
+	out := make([]poller.Result, len(rows))
+	for i, h := range rows {
 		row := t.alive[h.JobID]
 		if row == nil || row.Lease != h.Lease || row.LeasedUntil.IsZero() {
-			out[i] = poller.Lost
+			out[i].Outcome = poller.Lost
 			continue
 		}
 		row.LeasedUntil = time.Time{}
-		if h.Unread && t.reads[day] > 0 {
+		switch {
+		case !h.Unread:
+			row.Due = time.Now()
+		case t.reads[day] > 0:
 			t.reads[day]--
 		}
 	}

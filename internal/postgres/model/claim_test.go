@@ -95,7 +95,7 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 		if job != want || (job.Failing > 0) != row.Failing || job.Late < 0 {
 			w.disagree("the claim told %+v, want %+v", job, want)
 		}
-		hold := poller.Hold{JobID: job.ID, Lease: r.Lease}
+		hold := poller.Release{JobID: job.ID, Lease: r.Lease}
 		c.held = append(without(c.held, func(h poller.Hold) bool { return h == hold }), hold)
 	}
 	if r.Ceiling >= 0 && w.reads > r.Ceiling {
@@ -104,8 +104,8 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 }
 
 // without returns the holds of which is does not hold.
-func without(holds []poller.Hold, is func(poller.Hold) bool) []poller.Hold {
-	var rest []poller.Hold
+func without(holds []poller.Release, is func(poller.Hold) bool) []poller.Release {
+	var rest []poller.Release
 	for _, h := range holds {
 		if !is(h) {
 			rest = append(rest, h)

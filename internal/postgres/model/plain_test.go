@@ -160,7 +160,7 @@ func (p plain) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.
 }
 
 // Release implements poller.Queue.
-func (p plain) Release(ctx context.Context, date string, holds []poller.Hold) ([]poller.Outcome, error) {
+func (p plain) Release(ctx context.Context, date string, holds []poller.Release) ([]poller.Outcome, error) {
 	outcomes := make([]poller.Outcome, len(holds))
 	for i, h := range holds {
 		err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) (err error) {

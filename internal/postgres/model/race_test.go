@@ -56,7 +56,7 @@ func (w *world) race(t *rapid.T) {
 type third struct {
 	claimant *claimant
 	settle   []poller.Settlement // or
-	release  []poller.Hold
+	release  []poller.Release
 	outcomes []poller.Outcome
 	ask      func() error
 }

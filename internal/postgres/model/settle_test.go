@@ -22,7 +22,7 @@ func (w *world) settleSome(t *rapid.T) {
 func holding(c *claimant) bool { return len(c.held) > 0 }
 
 // part takes some of what a claimant believes to hold out of its hands.
-func (w *world) part(t *rapid.T, c *claimant) []poller.Hold {
+func (w *world) part(t *rapid.T, c *claimant) []poller.Release {
 	holds := rapid.Permutation(c.held).Draw(t, "holds")
 	n := rapid.IntRange(1, min(3, len(holds))).Draw(t, "of them")
 	c.held = slices.Clone(holds[n:])
@@ -31,7 +31,7 @@ func (w *world) part(t *rapid.T, c *claimant) []poller.Hold {
 
 // oneEach leaves one hold of each job; a job claimed again after a lost lease
 // is held twice. The others go back.
-func oneEach(holds []poller.Hold, back *[]poller.Hold) (each []poller.Hold) {
+func oneEach(holds []poller.Release, back *[]poller.Release) (each []poller.Release) {
 	for _, h := range holds {
 		if slices.ContainsFunc(each, func(e poller.Hold) bool { return e.JobID == h.JobID }) {
 			*back = append(*back, h)
@@ -49,7 +49,7 @@ func (c *claimant) forget(batch []poller.Settlement) {
 	}
 }
 
-func drawBatch(t *rapid.T, holds []poller.Hold) (batch []poller.Settlement) {
+func drawBatch(t *rapid.T, holds []poller.Release) (batch []poller.Settlement) {
 	for _, h := range holds {
 		s := rapid.SampledFrom([]poller.Settlement{
 			{Delay: hour, Polled: true, Status: "processing"},
@@ -97,7 +97,7 @@ func (w *world) settled(c *claimant, s poller.Settlement, o poller.Outcome) {
 		}
 	}
 	if o == poller.Again {
-		c.held = append(c.held, poller.Hold{JobID: s.JobID, Lease: s.Lease})
+		c.held = append(c.held, poller.Release{JobID: s.JobID, Lease: s.Lease})
 	}
 }
 
@@ -112,11 +112,11 @@ func (w *world) releaseSome(t *rapid.T) {
 }
 
 // in tells whether the batch gives up the same lease on the same row.
-func in(batch []poller.Hold, h poller.Hold) bool {
+func in(batch []poller.Release, h poller.Hold) bool {
 	return slices.ContainsFunc(batch, func(b poller.Hold) bool { return b.JobID == h.JobID && b.Lease == h.Lease })
 }
 
-func drawUnread(t *rapid.T, holds []poller.Hold) []poller.Hold {
+func drawUnread(t *rapid.T, holds []poller.Release) []poller.Release {
 	for i := range holds {
 		holds[i].Unread = rapid.Bool().Draw(t, "unread")
 	}
@@ -124,7 +124,7 @@ func drawUnread(t *rapid.T, holds []poller.Hold) []poller.Hold {
 }
 
 // release releases rows and holds the outcomes against the model.
-func (w *world) release(c *claimant, holds []poller.Hold) {
+func (w *world) release(c *claimant, holds []poller.Release) {
 	want := make([]poller.Outcome, len(holds))
 	for i, h := range holds {
 		want[i], _ = w.row(h.JobID).outcome(h.Lease, "")

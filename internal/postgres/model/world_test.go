@@ -47,7 +47,7 @@ type world struct {
 type claimant struct {
 	name  string
 	store poller.Queue
-	held  []poller.Hold // what it believes to hold
+	held  []poller.Release // what it believes to hold
 	again []func()      // operations whose answer it never saw
 }
 

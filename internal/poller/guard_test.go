@@ -1,0 +1,107 @@
+package poller
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func failedRead(id string, f Fault) read {
+	f.RetryAfter = -1
+	return read{job: Job{ID: id}, fault: &f}
+}
+
+var (
+	keyAnswer   = Fault{Class: Unauthorized, HTTPStatus: 401, JSON: true}
+	forbidden   = Fault{Class: HTTP4xx, HTTPStatus: 403, JSON: true}
+	notFound    = Fault{Class: HTTP4xx, HTTPStatus: 404, JSON: true}
+	unavailable = Fault{Class: HTTP5xx, HTTPStatus: 503}
+	noAnswer    = Fault{Class: Timeout}
+)
+
+func TestGuard_Judge(t *testing.T) {
+	t.Parallel()
+	good := read{job: Job{ID: "good"}}
+	type step struct {
+		read    read
+		want    verdict
+		cleared int
+	}
+	bad := func(f Fault) read { return failedRead("bad", f) }
+	for name, steps := range map[string][]step{
+		"401 first":                   {{bad(keyAnswer), keyRefused, 0}},
+		"401 after no answer":         {{bad(noAnswer), ofRow, 0}, {bad(keyAnswer), keyRefused, 0}},
+		"401 after a gateway's error": {{bad(unavailable), ofRow, 0}, {bad(keyAnswer), keyRefused, 0}},
+		"401 after 403":               {{bad(forbidden), suspect, 0}, {bad(keyAnswer), keyRefused, 0}},
+		"401 after a good answer":     {{good, ofRow, 0}, {bad(keyAnswer), suspect, 0}, {good, ofRow, 1}},
+		"401 after 404":               {{bad(notFound), ofRow, 0}, {bad(keyAnswer), suspect, 0}, {bad(notFound), ofRow, 1}},
+		"401 five times after a good answer": {
+			{good, ofRow, 0},
+			{bad(keyAnswer), suspect, 0},
+			{bad(keyAnswer), suspect, 0},
+			{bad(forbidden), ofRow, 0}, // does not show that the key is accepted
+			{bad(keyAnswer), suspect, 0},
+			{bad(keyAnswer), suspect, 0},
+			{bad(keyAnswer), keyRefused, 0},
+		},
+		"403 and then a good answer": {{bad(forbidden), suspect, 0}, {bad(forbidden), suspect, 0}, {good, ofRow, 2}, {bad(forbidden), ofRow, 0}},
+		"403 and then 503":           {{bad(forbidden), suspect, 0}, {bad(unavailable), ofRow, 1}, {bad(forbidden), ofRow, 0}},
+		"403 five times": {
+			{bad(forbidden), suspect, 0},
+			{bad(forbidden), suspect, 0},
+			{bad(noAnswer), ofRow, 0},
+			{bad(forbidden), suspect, 0},
+			{bad(forbidden), suspect, 0},
+			{bad(forbidden), keyRefused, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var g guard
+			for i, s := range steps {
+				v, cleared := g.judge(s.read)
+				if v != s.want || len(cleared) != s.cleared {
+					t.Errorf("answer %d: got verdict %d and %d cleared, want %d and %d", i+1, v, len(cleared), s.want, s.cleared)
+				}
+			}
+		})
+	}
+}
+
+func TestGuard_Down(t *testing.T) {
+	t.Parallel()
+	fault := func(connection uint64) *Fault { return &Fault{Class: Network, Connection: connection} }
+	many := func(n int, f func(i int) *Fault) (faults []*Fault) {
+		for i := range n {
+			faults = append(faults, f(i))
+		}
+		return faults
+	}
+	for name, c := range map[string]struct {
+		faults []*Fault
+		want   bool
+	}{
+		"nineteen errors":           {many(19, func(int) *Fault { return fault(0) }), false},
+		"twenty errors":             {many(20, func(int) *Fault { return fault(0) }), true},
+		"one connection":            {many(64, func(int) *Fault { return fault(7) }), false},
+		"two connections in turn":   {many(64, func(i int) *Fault { return fault(1 + uint64(i%2)) }), false},
+		"a connection each":         {many(20, func(i int) *Fault { return fault(1 + uint64(i)) }), true},
+		"reads that were not sent":  {many(30, func(int) *Fault { return &Fault{Class: Malformed} }), false},
+		"a good answer between":     {append(many(19, func(int) *Fault { return fault(0) }), nil, fault(0)), false},
+		"a JSON answer between":     {append(many(19, func(int) *Fault { return fault(0) }), &notFound, fault(0)), false},
+		"gateways' errors as HTML":  {many(20, func(int) *Fault { return &Fault{Class: HTTP4xx, HTTPStatus: 404} }), true},
+		"the limit is a sign of it": {append(many(19, func(int) *Fault { return fault(0) }), &Fault{Class: RateLimited}, fault(0)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var g guard
+			var got bool
+			for _, f := range c.faults {
+				got = g.down(f)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"sumepoller/internal/poller"
+)
+
+// refused reports whether the server did not take a statement for what it
+// writes: a constraint, a trigger, a rule or a value. Any error of the server's
+// counts, but for the classes that stand for the infrastructure.
+func refused(err error) bool {
+	code := sqlState(err)
+	if len(code) != 5 {
+		return false
+	}
+	switch code {
+	case "40001", "40P01", lockNotAvailable:
+		return false
+	}
+	switch code[:2] {
+	case "08", "25", "26", "28", "53", "57", "58", "72", "XX":
+		return false
+	}
+	return true
+}
+
+// triggerFunction finds the function in whose body an error was raised. A
+// context line holds names and positions, never a row's values.
+var triggerFunction = regexp.MustCompile(`(?m)^[\w/]+ function ([\w."$]{1,128})\(`)
+
+// refusalOf describes an error that refused accepts.
+func refusalOf(jobID string, err error, write string) poller.Refusal {
+	r := poller.Refusal{JobID: jobID, Write: write}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return r
+	}
+	r.SQLState = pg.Code
+	switch function := triggerFunction.FindStringSubmatch(pg.Where); {
+	case pg.ConstraintName != "":
+		r.Object = "constraint " + cut(pg.ConstraintName)
+	case function != nil:
+		r.Object = "function " + cut(function[1])
+	case pg.ColumnName != "":
+		r.Object = "column " + cut(pg.ColumnName)
+	}
+	return r
+}
+
+// rewritersSQL names what can change or drop an UPDATE of a row without an
+// error: BEFORE UPDATE triggers for each row (type bits 1, 2 and 16), and rules.
+const rewritersSQL = `
+SELECT coalesce(string_agg(kind || ' ' || name, ', ' ORDER BY kind, name), '')
+FROM (SELECT 'trigger' AS kind, tgname::text AS name
+      FROM pg_trigger
+      WHERE tgrelid = 'video_jobs'::regclass AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 19 = 19
+      UNION ALL
+      SELECT 'rule', rulename::text FROM pg_rewrite WHERE ev_class = 'video_jobs'::regclass AND ev_type = '2'
+     ) AS rewriters`
+
+// notKept describes a write that raised no error and yet is not in the row.
+func (s *Store) notKept(ctx context.Context, jobID, write string) poller.Refusal {
+	r := poller.Refusal{JobID: jobID, Write: write}
+	var names string
+	if s.pool.QueryRow(ctx, rewritersSQL).Scan(&names) == nil {
+		r.Object = cut(names)
+	}
+	return r
+}
+
+// leaseAround claims, and where the table refuses that for some of the rows,
+// leases the others. The refused ones are left out of all claims to come.
+func (s *Store) leaseAround(ctx context.Context, q claimQuery) (leased, error) {
+	got, err := s.lease(ctx, q)
+	if refused(err) {
+		got, err = s.leaseApart(ctx, q)
+	}
+	if err != nil {
+		return got, err
+	}
+	for _, id := range got.missing {
+		if err := s.leaseMissing(ctx, q, id, &got); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+// leaseApart finds the rows that make a claim fail.
+func (s *Store) leaseApart(ctx context.Context, q claimQuery) (leased, error) {
+	none := q
+	none.Limit = 0
+	got, err := s.lease(ctx, none)
+	if err != nil {
+		return got, err // without any row: the statement itself is refused
+	}
+	got.limit = q.Limit
+	rows, err := s.pool.Query(ctx, candidatesSQL, s.claimArguments(q)...)
+	if err != nil {
+		return got, err
+	}
+	if q.only, err = collectIDs(rows); err != nil {
+		return got, err
+	}
+	return got, s.leaseHalves(ctx, q, &got)
+}
+
+// leaseHalves leases the rows of q.only. A part that the table refuses is
+// halved until it is one row.
+func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased) error {
+	if len(q.only) == 0 {
+		return nil
+	}
+	part, err := s.lease(ctx, q)
+	switch {
+	case err == nil:
+		into.add(part)
+		return nil
+	case !refused(err):
+		return err
+	case len(q.only) == 1:
+		into.Refused = append(into.Refused, refusalOf(q.only[0], err, poller.WriteClaim))
+		s.claim.leaveOut(q.only[0])
+		return nil
+	}
+	first, second := q, q
+	first.only, second.only = q.only[:len(q.only)/2], q.only[len(q.only)/2:]
+	if err := s.leaseHalves(ctx, first, into); err != nil {
+		return err
+	}
+	return s.leaseHalves(ctx, second, into)
+}
+
+// leaseMissing claims one row that was due and got no lease. The row may have
+// changed between the statement's snapshot and its lock, and then the claim
+// succeeds now or finds nothing due. Else the table does not keep the lease.
+func (s *Store) leaseMissing(ctx context.Context, q claimQuery, id string, into *leased) error {
+	q.only, q.Limit = []string{id}, 1
+	got, err := s.lease(ctx, q)
+	switch {
+	case refused(err):
+		into.Refused = append(into.Refused, refusalOf(id, err, poller.WriteClaim))
+	case err != nil:
+		return err
+	case len(got.missing) == 0:
+		into.add(got)
+		return nil
+	default:
+		into.Refused = append(into.Refused, s.notKept(ctx, id, poller.WriteClaim))
+	}
+	s.claim.leaveOut(id)
+	return nil
+}
+
+// add takes over what a further statement of the same claim brought.
+func (l *leased) add(part leased) {
+	l.Jobs = append(l.Jobs, part.Jobs...)
+	l.missing = append(l.missing, part.missing...)
+	l.Day = part.Day
+	if len(part.Jobs) > 0 {
+		l.Charged = part.Charged
+		if compareDue(part.last, l.last) > 0 {
+			l.last = part.last
+		}
+	}
+}
