@@ -147,7 +147,7 @@ type Queue interface {
 	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
 	// Settle writes a batch and announces the jobs it finished. The results
 	// have the order of the batch; with an error come those of its beginning
-	// that are known. A row that keeps nothing is not claimed again.
+	// that are known. A row that was declined is not claimed again.
 	Settle(ctx context.Context, batch []Settlement) ([]Result, error)
 	// Release makes rows due at once with nothing counted, and gives their
 	// unread reads back to the date named. Rows that were read go behind all

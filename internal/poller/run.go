@@ -93,6 +93,7 @@ type run struct {
 	releases     []Release
 	releaseSince time.Time
 	releasing    bool
+	unannounced  bool // the server had no room for a notification
 
 	guard guard
 }

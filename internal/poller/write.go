@@ -78,11 +78,11 @@ func (r *run) settled(now time.Time, batch []Settlement, results []Result) {
 			r.count(now, s, result.State)
 		case result.Outcome == Again && r.mayAsk(now, s.Lease):
 			r.batchAgain(now.Add(againPause), s)
-		case result.Outcome == Declined && s.Class != WriteRefused:
-			r.batchAgain(now, s.refused(*result.Refusal))
-		case result.Outcome == Declined: // the error is refused as well: the lease runs out
+		case s.Class == WriteRefused: // the error cannot be written either: the lease runs out
 			r.leaseRowDone(s.Lease)
 			r.sum.Errors[WriteRefused]++
+		case result.Outcome == Declined:
+			r.batchAgain(now, s.refused(*result.Refusal))
 		default:
 			r.leaseLost(s.Lease, s.JobID, result.Outcome)
 		}
@@ -90,8 +90,15 @@ func (r *run) settled(now time.Time, batch []Settlement, results []Result) {
 	clear(batch) // batches to come share its array, which would hold the answers
 }
 
-// warnRefused names a row whose write the table refused.
+// warnRefused names a row whose write the table refused. That announcements are
+// refused is said once a run: no row is at fault.
 func (r *run) warnRefused(refusal Refusal) {
+	if refusal.Write == WriteAnnouncement {
+		if r.unannounced {
+			return
+		}
+		r.unannounced = true
+	}
 	r.log.WarnContext(r.ctx, "the table refuses to change a row", "job_id", refusal.JobID,
 		"write", refusal.Write, "sqlstate", refusal.SQLState, "refused_by", refusal.Object)
 }

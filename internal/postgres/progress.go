@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -98,7 +99,9 @@ func (p *progress) forget() {
 func (p *progress) leaveOut(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refused = append(p.refused, id)
+	if !slices.Contains(p.refused, id) {
+		p.refused = append(p.refused, id)
+	}
 }
 
 // leftOut returns the rows that no claim asks for; never nil.

@@ -73,6 +73,29 @@ func (s *Store) notKept(ctx context.Context, jobID, write string) poller.Refusal
 	return r
 }
 
+// passedOver is the outcome of a row that is still leased, that no other program
+// holds, and that a statement did not write: a trigger dropped the write, or the
+// row was changed between the statement's snapshot and its lock.
+const passedOver poller.Outcome = -1
+
+// explain completes the result of a write that raised no error and is not in the
+// row. One that was passed over is tried once more by itself. It reports whether
+// the table refuses the write.
+func (s *Store) explain(ctx context.Context, r *poller.Result, jobID, write string, again func() ([]poller.Result, error)) bool {
+	if r.Outcome == passedOver {
+		*r = poller.Result{Outcome: poller.Again}
+		if one, err := again(); err == nil {
+			*r = one[0]
+		}
+	}
+	if r.Outcome != poller.Declined && r.Outcome != passedOver || r.Refusal != nil {
+		return false
+	}
+	refusal := s.notKept(ctx, jobID, write)
+	*r = poller.Result{Outcome: poller.Declined, Refusal: &refusal}
+	return true
+}
+
 // leaseAround claims, and where the table refuses that for some of the rows,
 // leases the others. The refused ones are left out of all claims to come.
 func (s *Store) leaseAround(ctx context.Context, q claimQuery) (leased, error) {

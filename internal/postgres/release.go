@@ -74,11 +74,10 @@ func (s *Store) releasePart(ctx context.Context, date string, rows []poller.Rele
 	results, err := s.releaseOnce(ctx, date, rows)
 	switch {
 	case err == nil:
-		for i := range results {
-			if results[i].Outcome == poller.Declined {
-				refusal := s.notKept(ctx, rows[i].JobID, poller.WriteRelease)
-				results[i].Refusal = &refusal
-				s.claim.leaveOut(rows[i].JobID)
+		for i, row := range rows {
+			again := func() ([]poller.Result, error) { return s.releaseOnce(ctx, date, rows[i:i+1]) }
+			if s.explain(ctx, &results[i], row.JobID, poller.WriteRelease, again) {
+				s.claim.leaveOut(row.JobID)
 			}
 		}
 		return results, nil

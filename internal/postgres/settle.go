@@ -28,9 +28,7 @@ SELECT b.n, coalesce(j.state, ''),
            WHEN j.lease_id IS DISTINCT FROM b.lease_id::uuid THEN 'lost'
            -- An earlier attempt wrote it and its answer was lost.
            WHEN j.leased_until = '-infinity' AND j.state = b.state THEN 'done'
-           -- Still ours: another program held the row, or changed it between
-           -- the statement's snapshot and its lock.
-           WHEN j.leased_until > '-infinity' AND j.state = 'pending' THEN 'again'
+           WHEN j.leased_until > '-infinity' AND j.state = 'pending' THEN 'ours'
            ELSE 'lost'
        END
 FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]))
@@ -41,7 +39,7 @@ LEFT JOIN video_jobs AS j ON j.job_id = b.job_id`
 func (s *Store) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	results := make([]poller.Result, 0, len(batch))
 	for part := range parts(batch) {
-		got, err := s.settlePart(ctx, part, true)
+		got, err := s.settlePart(ctx, part)
 		results = append(results, got...)
 		if err != nil {
 			return results, fmt.Errorf("settle %s: %w", named(part[0].JobID, len(part)), err)
@@ -52,74 +50,78 @@ func (s *Store) Settle(ctx context.Context, batch []poller.Settlement) ([]poller
 
 // settlePart writes settlements in one statement, and apart from each other
 // where the table refuses that.
-func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement, announce bool) ([]poller.Result, error) {
-	results, err := s.settleOnce(ctx, batch, announce)
+func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+	results, err := s.settleOnce(ctx, batch, true)
+	if sqlState(err) == queueFull {
+		if results, announced := s.settleOnce(ctx, batch, false); announced == nil {
+			return s.explainSettled(ctx, batch, silent(batch, results, err)), nil
+		}
+	}
 	switch {
 	case err == nil:
-		for i := range results {
-			s.explainDeclined(ctx, &results[i], batch[i])
-		}
-		return results, nil
+		return s.explainSettled(ctx, batch, results), nil
 	case !refused(err):
 		return nil, err
-	case len(batch) > 1:
-		if _, err := s.settleOnce(ctx, nil, announce); err != nil {
-			return nil, err // without any row: the statement itself is refused
-		}
-		first, err := s.settlePart(ctx, batch[:len(batch)/2], announce)
-		if err != nil {
-			return first, err
-		}
-		second, err := s.settlePart(ctx, batch[len(batch)/2:], announce)
-		return append(first, second...), err
 	}
-	return s.settleRefused(ctx, batch[0], err, announce)
+	if _, err := s.settleOnce(ctx, nil, true); err != nil {
+		return nil, err // without any row: the statement itself is refused
+	}
+	if len(batch) == 1 {
+		return s.settleRefused(ctx, batch[0], err)
+	}
+	first, err := s.settlePart(ctx, batch[:len(batch)/2])
+	if err != nil {
+		return first, err
+	}
+	second, err := s.settlePart(ctx, batch[len(batch)/2:])
+	return append(first, second...), err
 }
 
-// settleRefused writes a settlement that the table refused with the error
-// cause: without the announcement where the server's queue for them is full,
-// without the terminal answer where a value is at fault. Otherwise it is
-// declined.
-func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause error, announce bool) ([]poller.Result, error) {
-	less, left := one, ""
-	switch code := sqlState(cause); {
-	case one.State == "":
-	case announce && code[:2] == "54":
-		announce, left = false, poller.WriteAnnouncement
-	case len(one.Final) > 0 && (code[:2] == "54" || code[:2] == "22"):
-		less.Final, left = nil, poller.WriteFinalStatus
-	}
-	if left == "" {
-		if _, err := s.settleOnce(ctx, nil, announce); err != nil {
-			return nil, err
+// queueFull is the code of a commit that the server's queue of notifications
+// has no room for.
+const queueFull = "54000"
+
+// silent notes with the first job that was finished why no announcement was
+// made.
+func silent(batch []poller.Settlement, results []poller.Result, cause error) []poller.Result {
+	for i := range results {
+		if results[i].State != "" {
+			refusal := refusalOf(batch[i].JobID, cause, poller.WriteAnnouncement)
+			results[i].Refusal = &refusal
+			break
 		}
-		s.decline(one)
-		refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
-		return []poller.Result{{Outcome: poller.Declined, Refusal: &refusal}}, nil
 	}
-	results, err := s.settlePart(ctx, []poller.Settlement{less}, announce)
-	if err == nil && results[0].Outcome == poller.Done && results[0].Refusal == nil {
-		refusal := refusalOf(one.JobID, cause, left)
-		results[0].Refusal = &refusal
-	}
-	return results, err
+	return results
 }
 
-// explainDeclined completes a result whose row does not have what was written.
-func (s *Store) explainDeclined(ctx context.Context, r *poller.Result, one poller.Settlement) {
-	if r.Outcome != poller.Declined {
-		return
+// settleRefused writes a settlement that the table refused with the error cause
+// without its terminal answer, where a value or a limit is at fault. Otherwise
+// the settlement is declined.
+func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause error) ([]poller.Result, error) {
+	if class := sqlState(cause)[:2]; len(one.Final) > 0 && (class == "22" || class == "54") {
+		bare := one
+		bare.Final = nil
+		results, err := s.settlePart(ctx, []poller.Settlement{bare})
+		if err == nil && results[0].State != "" {
+			refusal := refusalOf(one.JobID, cause, poller.WriteFinalStatus)
+			results[0].Refusal = &refusal
+		}
+		return results, err
 	}
-	refusal := s.notKept(ctx, one.JobID, poller.WriteSettle)
-	r.Refusal = &refusal
-	s.decline(one)
+	s.claim.leaveOut(one.JobID)
+	refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
+	return []poller.Result{{Outcome: poller.Declined, Refusal: &refusal}}, nil
 }
 
-// decline leaves a row out of the claims to come where its error is refused too.
-func (s *Store) decline(one poller.Settlement) {
-	if one.Class == poller.WriteRefused {
-		s.claim.leaveOut(one.JobID)
+// explainSettled completes the results of settlements that raised no error.
+func (s *Store) explainSettled(ctx context.Context, batch []poller.Settlement, results []poller.Result) []poller.Result {
+	for i, one := range batch {
+		again := func() ([]poller.Result, error) { return s.settleOnce(ctx, batch[i:i+1], true) }
+		if s.explain(ctx, &results[i], one.JobID, poller.WriteSettle, again) {
+			s.claim.leaveOut(one.JobID)
+		}
 	}
+	return results
 }
 
 // settleOnce runs the settle's statement.
@@ -142,8 +144,10 @@ func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, val
 			results[i] = poller.Result{Outcome: poller.Lost}
 		}
 		args := append([]any{k.ids, k.leases, k.states}, values...)
+		ours := passedOver
 		wrote, err := s.wrote(ctx, waiting, results, append(args, rowWait)...)
 		if sqlState(err) == lockNotAvailable {
+			ours = poller.Again
 			wrote, err = s.wrote(ctx, skipping, results, append(args, skipWait)...)
 		}
 		if err != nil && sqlState(err) != lockNotAvailable {
@@ -152,7 +156,7 @@ func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, val
 		if wrote == len(results) {
 			return nil
 		}
-		return s.classify(ctx, k, results)
+		return s.classify(ctx, k, results, ours)
 	})
 	return results, err
 }
@@ -187,8 +191,9 @@ func (s *Store) wrote(ctx context.Context, sql string, results []poller.Result, 
 	return count, err
 }
 
-// classify fills in the results of the rows that were not written just now.
-func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) error {
+// classify fills in the results of the rows that were not written just now. ours
+// is the outcome of those that are still leased.
+func (s *Store) classify(ctx context.Context, k keys, results []poller.Result, ours poller.Outcome) error {
 	rows, err := s.pool.Query(ctx, outcomeSQL, k.ids, k.leases, k.states)
 	if err != nil {
 		return err
@@ -206,8 +211,8 @@ func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) e
 			if state != poller.StatePending {
 				r.State = state
 			}
-		case "again":
-			r.Outcome = poller.Again
+		case "ours":
+			r.Outcome = ours
 		case "gone":
 			r.Outcome = poller.Gone
 		}
