@@ -117,12 +117,20 @@ func (f *Faults) poll(p Poll, s Sume) {
 	if p.Lease > maxLease {
 		f.add(PollLease, fmt.Sprintf("%v is too long", p.Lease), "at most "+maxLease.String())
 	}
-	if !f.names(PollLease, RequestTimeout) && p.Lease <= s.RequestTimeout {
-		f.add(PollLease, fmt.Sprintf("%v does not exceed %s (%v)", p.Lease, RequestTimeout, s.RequestTimeout), "a longer lease or a shorter timeout")
+	if least := s.RequestTimeout + leaseMargin(s.RequestTimeout); !f.names(PollLease, RequestTimeout) && p.Lease < least {
+		f.add(PollLease, fmt.Sprintf("%v leaves too little time beside %s (%v)", p.Lease, RequestTimeout, s.RequestTimeout),
+			fmt.Sprintf("at least %v, or a shorter timeout", least))
 	}
 	if !f.names(PollMinInterval, PollMaxInterval) && p.MinInterval > p.MaxInterval {
 		f.add(PollMinInterval, fmt.Sprintf("%v exceeds %s (%v)", p.MinInterval, PollMaxInterval, p.MaxInterval), "at most that")
 	}
+}
+
+// leaseMargin is how much longer than a read's timeout a lease has to be. A read
+// starts only if the lease outlasts its timeout, and the claim takes its time
+// first: a fifth of the timeout, from 100 ms to 3 s.
+func leaseMargin(timeout time.Duration) time.Duration {
+	return min(max(timeout/5, 100*time.Millisecond), 3*time.Second)
 }
 
 func (f *Faults) positive(name string, d time.Duration) {
