@@ -1,11 +1,18 @@
 package poller
 
+import (
+	"slices"
+	"time"
+)
+
 // guard finds out from the answers of a run whether the API is down or refuses
 // the key, or whether single rows are at fault.
 //
 // A 403 before any other answer, and a 401 after the key was accepted, can be
-// either: such reads are kept as suspects. Five of them mean the key; another
-// answer before that means the rows.
+// either: such reads are kept as suspects. Five of them mean the key. Another
+// answer before that means the rows; for a 401 it must be the answer of a read
+// that began later, since one that was in flight may have been let in before
+// the key was revoked.
 type guard struct {
 	suspects []read
 	answered bool // the API has answered otherwise than with 401, 403 or 429
@@ -42,8 +49,11 @@ func (g *guard) judge(r read) (v verdict, cleared []read) {
 		return ofRow, nil
 	}
 	accepts := r.fault == nil || r.fault.JSON && status < 500 && status != 403
-	if accepts || !g.answered {
+	switch {
+	case !g.answered:
 		cleared = g.clear()
+	case accepts:
+		cleared = g.clearBefore(r.began)
 	}
 	g.answered = true
 	g.accepted = g.accepted || accepts
@@ -54,6 +64,18 @@ func (g *guard) judge(r read) (v verdict, cleared []read) {
 func (g *guard) clear() []read {
 	cleared := g.suspects
 	g.suspects = nil
+	return cleared
+}
+
+// clearBefore hands over the suspects that had ended by then.
+func (g *guard) clearBefore(then time.Time) (cleared []read) {
+	g.suspects = slices.DeleteFunc(g.suspects, func(s read) bool {
+		before := !s.ended.After(then)
+		if before {
+			cleared = append(cleared, s)
+		}
+		return before
+	})
 	return cleared
 }
 

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -22,6 +23,7 @@ var (
 func TestGuard_Judge(t *testing.T) {
 	t.Parallel()
 	good := read{job: Job{ID: "good"}}
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	type step struct {
 		read    read
 		want    verdict
@@ -43,6 +45,12 @@ func TestGuard_Judge(t *testing.T) {
 			{bad(keyAnswer), suspect, 0},
 			{bad(keyAnswer), suspect, 0},
 			{bad(keyAnswer), keyRefused, 0},
+		},
+		"401 beside reads in flight": {
+			{good, ofRow, 0},
+			{read{job: Job{ID: "bad"}, fault: &keyAnswer, ended: at(2)}, suspect, 0},
+			{read{began: at(1), ended: at(3)}, ofRow, 0},
+			{read{began: at(2), ended: at(4)}, ofRow, 1},
 		},
 		"403 and then a good answer": {{bad(forbidden), suspect, 0}, {bad(forbidden), suspect, 0}, {good, ofRow, 2}, {bad(forbidden), ofRow, 0}},
 		"403 and then 503":           {{bad(forbidden), suspect, 0}, {bad(unavailable), ofRow, 1}, {bad(forbidden), ofRow, 0}},

@@ -73,7 +73,7 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 		r.meter.refused(now, fault.RetryAfter, a.Window)
 		r.giveBack(now, job, l, false)
 	default:
-		r.judged(now, read{job: job, lease: l, answer: a, fault: fault})
+		r.judged(now, read{job: job, lease: l, answer: a, fault: fault, began: now.Add(-took), ended: now})
 	}
 }
 

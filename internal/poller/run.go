@@ -112,6 +112,8 @@ type read struct {
 	lease  *lease
 	answer Answer
 	fault  *Fault
+	began  time.Time
+	ended  time.Time
 }
 
 func (p *Poller) newRun(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) *run {
