@@ -16,7 +16,7 @@ import (
 )
 
 // crowd is a table of odd rows at the head and good ones behind, with an API
-// that answers the odd ones as told and the good ones as completed.
+// that answers for the odd ones what answer returns, and for the good ones completed.
 func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*simulation.Table, *simulation.API) {
 	table := simulation.NewTable()
 	api := &simulation.API{Latency: 20 * time.Millisecond}

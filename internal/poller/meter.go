@@ -5,7 +5,7 @@ import "time"
 const (
 	minute = time.Minute
 	// probeWait is how long a run's first read goes alone, and probeFew how
-	// many may be in flight from then until an answer tells the limit. One that
+	// many may be in flight from then until an answer states the limit. One that
 	// has been in flight for probeSlow counts no more: a few slow answers must
 	// not hold up the rest.
 	probeWait = 2 * time.Second
@@ -30,7 +30,7 @@ type meter struct {
 	limited   bool        // the server allows only remaining until reset
 	remaining int         // as told, reads in flight not subtracted
 	reset     time.Time   // end of that window
-	probes    []time.Time // when the reads began that no answer had told a limit for; the first, and those of the last probeSlow
+	probes    []time.Time // starts of the reads that began while the limit is unknown: the first, and those of the last probeSlow
 	blocked   time.Time   // nothing is read before, as an answer of 429 asked
 
 	seen time.Time // when it was last asked
@@ -148,7 +148,7 @@ func (m *meter) server(now time.Time) (int, time.Time) {
 	return m.probe(now, n)
 }
 
-// probe is what may start while no answer has told the server's limit.
+// probe returns how many reads may start while the server's limit is unknown.
 func (m *meter) probe(now time.Time, n int) (int, time.Time) {
 	if len(m.probes) == 0 {
 		return min(n, 1), time.Time{}

@@ -131,7 +131,7 @@ const (
 	Gone                    // no such row is found
 )
 
-// Result tells how one settlement or release ended.
+// Result is how one settlement or release ended.
 type Result struct {
 	Outcome Outcome
 	State   string   // of a row that is done and not pending, as the table has it

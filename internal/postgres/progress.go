@@ -32,6 +32,7 @@ type progress struct {
 	longest   time.Duration      // longest lease asked for
 	uncounted bool               // the claims take nothing from the daily quota
 	refused   []string           // rows that the table refuses to change; no claim asks for them
+	refusals  []poller.Refusal   // of claims, until a claim's answer carries them
 }
 
 // walk is one claim's way through the due index.
@@ -104,6 +105,23 @@ func (p *progress) leaveOut(id string) {
 	}
 }
 
+// refuse leaves a row out that a claim was refused for.
+func (p *progress) refuse(r poller.Refusal) {
+	p.leaveOut(r.JobID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusals = append(p.refusals, r)
+}
+
+// takeRefusals returns the refusals since it was last called.
+func (p *progress) takeRefusals() []poller.Refusal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.refusals
+	p.refusals = nil
+	return taken
+}
+
 // leftOut returns the rows that no claim asks for; never nil.
 func (p *progress) leftOut() []string {
 	p.mu.Lock()
@@ -115,7 +133,7 @@ func (p *progress) leftOut() []string {
 func (p *progress) restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bound, p.refused = nil, nil
+	p.bound, p.refused, p.refusals = nil, nil, nil
 }
 
 // lease returns the longest lease asked for, and whether reads are counted.

@@ -147,8 +147,8 @@ func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased) err
 	case !refused(err):
 		return err
 	case len(q.only) == 1:
-		into.Refused = append(into.Refused, refusalOf(q.only[0], err, poller.WriteClaim))
-		s.claim.leaveOut(q.only[0])
+		into.refused = true
+		s.claim.refuse(refusalOf(q.only[0], err, poller.WriteClaim))
 		return nil
 	}
 	first, second := q, q
@@ -167,16 +167,16 @@ func (s *Store) leaseMissing(ctx context.Context, q claimQuery, id string, into 
 	got, err := s.lease(ctx, q)
 	switch {
 	case refused(err):
-		into.Refused = append(into.Refused, refusalOf(id, err, poller.WriteClaim))
+		s.claim.refuse(refusalOf(id, err, poller.WriteClaim))
 	case err != nil:
 		return err
 	case len(got.missing) == 0:
 		into.add(got)
 		return nil
 	default:
-		into.Refused = append(into.Refused, s.notKept(ctx, id, poller.WriteClaim))
+		s.claim.refuse(s.notKept(ctx, id, poller.WriteClaim))
 	}
-	s.claim.leaveOut(id)
+	into.refused = true
 	return nil
 }
 
