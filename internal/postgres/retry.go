@@ -50,12 +50,15 @@ func retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// transient tells that a statement failed with its connection, or lost out to
-// another transaction: the same statement can succeed a moment later.
+// transient reports whether a statement failed with its connection, or lost to
+// another transaction: the same statement can succeed a moment later. A
+// canceled statement (57014, a timeout of the role's) and a dropped database
+// (57P04) are not of this kind.
 func transient(err error) bool {
 	if code := sqlState(err); code != "" {
 		switch code {
 		case "57P01", "57P02", "57P03", // shut down, crashed, starting up
+			"57P05", "25P03", // the connection was idle for too long, outside and inside a transaction
 			"53300",          // too many connections
 			"40001", "40P01": // serialization, deadlock
 			return true
@@ -67,7 +70,7 @@ func transient(err error) bool {
 	}
 	var network net.Error
 	return pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
