@@ -78,12 +78,8 @@ func (inv *invocation) do(ctx context.Context, request poller.Request, t table) 
 
 func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table) error {
 	done, err := t.Backfill(ctx, b, b.Pace(inv.cfg.Reads.PerMinute, inv.cfg.Reads.PerDay))
-	var refused poller.Refused
-	if errors.As(err, &refused) {
-		return refused
-	}
 	if err != nil {
-		return inv.fail(poller.FailedDatabase, err)
+		return inv.failByHand(err)
 	}
 	inv.sum.Registered, inv.sum.Reopened = done.Registered, done.Reopened
 	if !b.DryRun {
@@ -102,7 +98,7 @@ func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table)
 func (inv *invocation) inspect(ctx context.Context, q poller.Inspect, t table) (any, error) {
 	found, err := t.Inspect(ctx, q, inv.cfg.Reads.PerDay)
 	if err != nil {
-		return nil, inv.fail(poller.FailedDatabase, err)
+		return nil, inv.failByHand(err)
 	}
 	found.RunID = inv.sum.RunID
 	return found, nil
@@ -111,11 +107,21 @@ func (inv *invocation) inspect(ctx context.Context, q poller.Inspect, t table) (
 func (inv *invocation) stop(ctx context.Context, s poller.Stop, t table) (any, error) {
 	stopped, err := t.Stop(ctx, s)
 	if err != nil {
-		return nil, inv.fail(poller.FailedDatabase, err)
+		return nil, inv.failByHand(err)
 	}
 	stopped.RunID = inv.sum.RunID
 	inv.sum.Finished = stopped.Finished
 	return stopped, nil
+}
+
+// failByHand returns the error of an operator's payload: the payload's own, or
+// the database's.
+func (inv *invocation) failByHand(err error) error {
+	var refused poller.Refused
+	if errors.As(err, &refused) {
+		return refused
+	}
+	return inv.fail(poller.FailedDatabase, err)
 }
 
 // fail returns a run's failure; a secret that a part needed is named as one.

@@ -34,3 +34,15 @@ func TestTwoSandboxesReadEachJobOnceThroughAPoolerOfTwoConnections(t *testing.T)
 		t.Errorf("%d server connections, want the pooler's two at most", n)
 	}
 }
+
+func TestPooler_Formats(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes[1:] { // the first one prepares statements by name
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.database = pooler.Start(t, s.database, 1) + "?default_query_exec_mode=" + mode
+			s.everyRequest(t)
+		})
+	}
+}

@@ -21,6 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/migrations"
 )
 
 // timeout bounds each step against the server.
@@ -65,6 +67,27 @@ func Empty(t testing.TB) string {
 	name, err := create(ctx, t, server, "template0")
 	if err != nil {
 		t.Fatalf("create a database: %v", err)
+	}
+	return databaseURL(server, name)
+}
+
+// Encoded returns the URL of a fresh database in another encoding, such as
+// LATIN1, that holds the migrated schema and no rows. It is dropped at the
+// test's cleanup, connected or not.
+func Encoded(t testing.TB, encoding string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	server := connect(ctx, t)
+	defer func() { _ = server.Close(context.WithoutCancel(ctx)) }()
+	name, err := create(ctx, t, server, "template0 ENCODING '"+encoding+"' LOCALE 'C'")
+	if err != nil {
+		t.Fatalf("create a database in %s: %v", encoding, err)
+	}
+	config := &pgxpool.Config{ConnConfig: server.Config()}
+	config.ConnConfig.Database = name
+	if _, err := migrations.Up(ctx, config); err != nil {
+		t.Fatalf("migrate a database in %s: %v", encoding, err)
 	}
 	return databaseURL(server, name)
 }

@@ -5,11 +5,12 @@ import "time"
 // Bounds of an inspect answer, which has to fit in Lambda's 6 MB.
 const (
 	DefaultInspectLimit = 20
-	MaxInspectRows      = 2000 // job_ids asked for, and failing jobs shown, at most
+	MaxInspectRows      = 2000 // job_ids asked for, and failing jobs and submissions shown, at most
 )
 
 // Inspection is the answer to an inspect. It holds no final answer of Sume, no
-// API key and no URL. The caller sets RunID. Times are UTC.
+// API key and no URL. The caller sets RunID. Times are UTC; one that is infinite
+// or outside of the years 1 to 9999, which JSON cannot hold, is null.
 type Inspection struct {
 	RunID string    `json:"run_id"`
 	Mode  string    `json:"mode"`
@@ -18,7 +19,7 @@ type Inspection struct {
 	States           map[string]int `json:"states"`             // rows by state
 	StatesExact      bool           `json:"states_exact"`       // false: a large table, the counts are lower bounds
 	Due              int            `json:"due"`                // pending, due and not leased
-	OldestDueSeconds float64        `json:"oldest_due_seconds"` // how late the latest of them is
+	OldestDueSeconds float64        `json:"oldest_due_seconds"` // how late the latest of them is, at most a century
 	Leased           int            `json:"leased"`             // being read right now
 
 	FailingTotal     int          `json:"failing_total"` // pending with nothing but errors since failing_since
@@ -35,7 +36,7 @@ type Inspection struct {
 // FailingJob is one pending row in back-off.
 type FailingJob struct {
 	JobID             string     `json:"job_id"`
-	FailingSince      time.Time  `json:"failing_since"`
+	FailingSince      *time.Time `json:"failing_since"`
 	ConsecutiveErrors int        `json:"consecutive_errors"`
 	LastError         string     `json:"last_error"`
 	LastPolledAt      *time.Time `json:"last_polled_at"`

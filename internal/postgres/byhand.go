@@ -33,16 +33,20 @@ const (
 )
 
 // handTimeouts are the transaction's own: a role's defaults are made for the
-// loop's short statements.
+// loop's short statements. Between two statements this program is never longer
+// at work than one statement may take.
 const handTimeouts = `
 SELECT set_config('lock_timeout', $1::text, true),
-       set_config('statement_timeout', $2::text, true)`
+       set_config('statement_timeout', $2::text, true),
+       set_config('idle_in_transaction_session_timeout', $2::text, true)`
 
 // change runs work in one transaction, and again where a lock was in the way.
+// Each statement sees what was committed before it, whatever the role's default
+// isolation is: what was waited for is seen.
 func (h *ByHand) change(ctx context.Context, work func(pgx.Tx) error) error {
 	var err error
 	for range handAttempts {
-		err = h.inTx(ctx, pgx.TxOptions{}, work)
+		err = h.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
 		if !lockInTheWay(err) || ctx.Err() != nil {
 			break
 		}
@@ -50,7 +54,7 @@ func (h *ByHand) change(ctx context.Context, work func(pgx.Tx) error) error {
 	if lockInTheWay(err) {
 		return fmt.Errorf("another program holds rows of this payload; nothing was changed, ask again: %w", err)
 	}
-	return err
+	return explained(err)
 }
 
 // inTx runs work in one transaction. Only its beginning is tried again when a
@@ -84,6 +88,15 @@ func (h *ByHand) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, erro
 		return nil, err
 	}
 	return tx, nil
+}
+
+// attempted names what an error came of. A character that the database's
+// encoding does not have is an error of the payload, in the field named.
+func attempted(what, field string, err error) error {
+	if sqlState(err) == "22P05" {
+		return poller.Refused(field + ": a value holds a character that the database's encoding does not have")
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }

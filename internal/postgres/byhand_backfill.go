@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +19,7 @@ const maxBackfill = 250_000
 // The place of a row counts all that the payload means, those in good order
 // too, so that asking again gives each row the place it had. Rows without
 // created_at were there before the column was: they are the oldest.
-const pickRows = `
+var pickRows = `
 WITH asked AS MATERIALIZED (
     SELECT a.job_id FROM unnest($1::text[]) AS a (job_id)
 ), picked AS (
@@ -34,16 +33,16 @@ WITH asked AS MATERIALIZED (
     SELECT v.job_id, true, false, v.state, v.next_poll_at, v.created_at
       FROM video_jobs v
      WHERE cardinality($2::text[]) > 0 AND v.state = ANY ($2::text[])
-       AND ($4::timestamptz IS NULL OR v.created_at >= $4::timestamptz)
-       AND ($5::timestamptz IS NULL OR v.created_at < $5::timestamptz)
+       AND ($4::bigint IS NULL OR v.created_at >= ` + givenTime("$4") + `)
+       AND ($5::bigint IS NULL OR v.created_at < ` + givenTime("$5") + `)
        AND NOT EXISTS (SELECT FROM asked a WHERE a.job_id = v.job_id)
     UNION ALL
     -- Pending and in back-off.
     SELECT v.job_id, true, false, v.state, v.next_poll_at, v.created_at
       FROM video_jobs v
      WHERE $3::boolean AND v.state = 'pending' AND v.failing_since IS NOT NULL
-       AND ($4::timestamptz IS NULL OR v.created_at >= $4::timestamptz)
-       AND ($5::timestamptz IS NULL OR v.created_at < $5::timestamptz)
+       AND ($4::bigint IS NULL OR v.created_at >= ` + givenTime("$4") + `)
+       AND ($5::bigint IS NULL OR v.created_at < ` + givenTime("$5") + `)
        AND NOT EXISTS (SELECT FROM asked a WHERE a.job_id = v.job_id)
 ), placed AS (
     SELECT p.job_id, p.known, p.asked, p.state, p.next_poll_at,
@@ -53,7 +52,7 @@ WITH asked AS MATERIALIZED (
 SELECT p.job_id, p.known, p.asked,
        p.known AND (p.state IS DISTINCT FROM 'pending'
                     OR coalesce(p.next_poll_at, 'infinity')
-                       > statement_timestamp() + greatest(p.place - 100, 0) * $7::interval) AS changes
+                       > statement_timestamp() + greatest(p.place - 100, 0) * $7::bigint * interval '1 microsecond') AS changes
   FROM placed p
  WHERE $6::bigint = 0 OR p.place <= $6::bigint
  ORDER BY p.place
@@ -63,7 +62,7 @@ SELECT p.job_id, p.known, p.asked,
 // that twins wait for each other and never in a circle.
 const addRows = `
 INSERT INTO video_jobs (job_id, state, next_poll_at)
-SELECT p.job_id, 'pending', statement_timestamp() + greatest(p.place - 100, 0) * $3::interval
+SELECT p.job_id, 'pending', statement_timestamp() + greatest(p.place - 100, 0) * $3::bigint * interval '1 microsecond'
   FROM unnest($1::text[], $2::bigint[]) AS p (job_id, place)
  ORDER BY p.job_id
 ON CONFLICT (job_id) DO NOTHING`
@@ -75,7 +74,7 @@ ON CONFLICT (job_id) DO NOTHING`
 const dueToMove = `(
         v.state IS DISTINCT FROM 'pending' AND (p.asked OR v.state = ANY ($3::text[]))
      OR v.state = 'pending' AND (p.asked OR $4::boolean AND v.failing_since IS NOT NULL)
-        AND coalesce(v.next_poll_at, 'infinity') > statement_timestamp() + greatest(p.place - 100, 0) * $5::interval)`
+        AND coalesce(v.next_poll_at, 'infinity') > statement_timestamp() + greatest(p.place - 100, 0) * $5::bigint * interval '1 microsecond')`
 
 // lockRows locks what is to be changed, in the order of job_id, and nothing
 // else: a pending row that is due already may be held by a reader.
@@ -94,7 +93,7 @@ SELECT v.job_id, p.asked, p.place
 const moveRows = `
 UPDATE video_jobs v
    SET state              = 'pending',
-       next_poll_at       = statement_timestamp() + greatest(p.place - 100, 0) * $5::interval,
+       next_poll_at       = statement_timestamp() + greatest(p.place - 100, 0) * $5::bigint * interval '1 microsecond',
        finished_at        = CASE WHEN v.state = 'pending' THEN v.finished_at END,
        consecutive_errors = CASE WHEN v.state = 'pending' THEN v.consecutive_errors ELSE 0 END,
        failing_since      = CASE WHEN v.state = 'pending' THEN v.failing_since END,
@@ -122,12 +121,12 @@ func (h *ByHand) Backfill(ctx context.Context, b poller.Backfill, pace time.Dura
 	}
 	var err error
 	if b.DryRun {
-		err = h.inTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}, work)
+		err = h.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, work)
 	} else {
 		err = h.change(ctx, work)
 	}
 	if err != nil {
-		return poller.Backfilled{}, fmt.Errorf("backfill: %w", err)
+		return poller.Backfilled{}, attempted("backfill", "backfill", err)
 	}
 	return done, nil
 }

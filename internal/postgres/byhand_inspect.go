@@ -20,19 +20,20 @@ const (
 )
 
 // overview counts what is followed, over the due index.
-const overview = `
-SELECT statement_timestamp(),
-       count(*),
-       count(*) FILTER (WHERE p.next_poll_at <= statement_timestamp() AND p.leased_until <= statement_timestamp()),
-       coalesce(extract(epoch FROM max(statement_timestamp() - p.next_poll_at)
-                FILTER (WHERE p.next_poll_at <= statement_timestamp() AND p.leased_until <= statement_timestamp()
-                          AND isfinite(p.next_poll_at))), 0)::float8,
-       count(*) FILTER (WHERE p.leased_until > statement_timestamp()),
-       count(*) FILTER (WHERE p.failing_since IS NOT NULL)
-  FROM (SELECT v.next_poll_at, v.leased_until, v.failing_since
-          FROM video_jobs v
-         WHERE v.state = 'pending'
-         LIMIT $1::bigint) p`
+var overview = `
+SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint, c.pending, c.due,
+       CASE WHEN c.oldest IS NULL THEN 0 ELSE ` + elapsedSince("c.oldest") + ` END,
+       c.leased, c.failing
+  FROM (SELECT count(*) AS pending,
+               count(*) FILTER (WHERE p.due AND NOT p.leased) AS due,
+               min(p.next_poll_at) FILTER (WHERE p.due AND NOT p.leased) AS oldest,
+               count(*) FILTER (WHERE p.leased) AS leased,
+               count(*) FILTER (WHERE p.failing_since IS NOT NULL) AS failing
+          FROM (SELECT v.next_poll_at, v.failing_since,
+                       v.next_poll_at <= statement_timestamp() AS due, ` + leasedNow + ` AS leased
+                  FROM video_jobs v
+                 WHERE v.state = 'pending'
+                 LIMIT $1::bigint) p) c`
 
 // countStates counts the first rows of the table by state. No index knows the
 // finished rows' states, so that the whole of a large table would be read.
@@ -70,7 +71,7 @@ func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (pol
 		return lookAtJobs(ctx, tx, &seen, q.JobIDs)
 	})
 	if err != nil {
-		return poller.Inspection{}, fmt.Errorf("inspect: %w", err)
+		return poller.Inspection{}, attempted("inspect", "inspect.job_ids", err)
 	}
 	if perDay > 0 {
 		left := max(perDay-seen.ReadsToday, 0)
@@ -81,29 +82,18 @@ func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (pol
 
 // look fills in the figures.
 func look(ctx context.Context, tx pgx.Tx, seen *poller.Inspection) error {
+	var at, oldest int64
 	var pending int
 	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen)).
-		Scan(&seen.At, &pending, &seen.Due, &seen.OldestDueSeconds, &seen.Leased, &seen.FailingTotal)
+		Scan(&at, &pending, &seen.Due, &oldest, &seen.Leased, &seen.FailingTotal)
 	if err != nil {
 		return fmt.Errorf("count pending jobs: %w", err)
 	}
-	seen.At = seen.At.UTC()
-	rows, err := tx.Query(ctx, countStates, int64(maxRowsCounted+1), int64(maxStates))
-	if err != nil {
-		return fmt.Errorf("count states: %w", err)
+	seen.At = time.UnixMicro(at).UTC()
+	seen.OldestDueSeconds = duration(oldest).Seconds()
+	if seen.States, seen.StatesExact, err = states(ctx, tx); err != nil {
+		return err
 	}
-	seen.States = map[string]int{}
-	var state string
-	var count, all int
-	_, err = pgx.ForEachRow(rows, []any{&state, &count}, func() error {
-		seen.States[state] = count
-		all += count
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("count states: %w", err)
-	}
-	seen.StatesExact = all <= maxRowsCounted && len(seen.States) < maxStates
 	if pending > 0 {
 		seen.States[poller.StatePending] = max(pending, seen.States[poller.StatePending])
 	}
@@ -111,6 +101,27 @@ func look(ctx context.Context, tx pgx.Tx, seen *poller.Inspection) error {
 		return fmt.Errorf("read the day's count: %w", err)
 	}
 	return nil
+}
+
+// states counts rows by state. Where the table is large the counts are lower
+// bounds and exact is false.
+func states(ctx context.Context, tx pgx.Tx) (counts map[string]int, exact bool, err error) {
+	rows, err := tx.Query(ctx, countStates, int64(maxRowsCounted+1), int64(maxStates))
+	if err != nil {
+		return nil, false, fmt.Errorf("count states: %w", err)
+	}
+	counts = map[string]int{}
+	var state string
+	var count, all int
+	_, err = pgx.ForEachRow(rows, []any{&state, &count}, func() error {
+		counts[state] = count
+		all += count
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("count states: %w", err)
+	}
+	return counts, all <= maxRowsCounted && len(counts) < maxStates, nil
 }
 
 // address matches a URL. last_error holds none by rule; an answer of an
@@ -133,13 +144,4 @@ func tellPointer(kept *string) *string {
 	}
 	told := tell(*kept)
 	return &told
-}
-
-// utc moves times to UTC, whatever the zone of this program.
-func utc(times ...*time.Time) {
-	for _, t := range times {
-		if t != nil {
-			*t = t.UTC()
-		}
-	}
 }

@@ -25,7 +25,7 @@ type backfillRows struct {
 // the same rows for twins that were sent at once.
 func pick(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (*backfillRows, error) {
 	found, err := tx.Query(ctx, pickRows, list(b.JobIDs), list(b.States), b.Overdue,
-		b.CreatedAfter, b.CreatedBefore, int64(b.Limit), pace, int64(maxBackfill+1))
+		instantOf(b.CreatedAfter), instantOf(b.CreatedBefore), int64(b.Limit), micros(pace), int64(maxBackfill+1))
 	if err != nil {
 		return nil, fmt.Errorf("pick rows: %w", err)
 	}
@@ -72,7 +72,7 @@ func (r *backfillRows) count() poller.Backfilled {
 func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (poller.Backfilled, error) {
 	var done poller.Backfilled
 	if len(r.newIDs) > 0 {
-		added, err := tx.Exec(ctx, addRows, r.newIDs, r.newPlaces, pace)
+		added, err := tx.Exec(ctx, addRows, r.newIDs, r.newPlaces, micros(pace))
 		if err != nil {
 			return done, fmt.Errorf("register jobs: %w", err)
 		}
@@ -85,7 +85,7 @@ func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b poller.Backfill, 
 	if err != nil || len(locked.ids) == 0 {
 		return done, err
 	}
-	moved, err := tx.Exec(ctx, moveRows, locked.ids, locked.asked, list(b.States), b.Overdue, pace, locked.places)
+	moved, err := tx.Exec(ctx, moveRows, locked.ids, locked.asked, list(b.States), b.Overdue, micros(pace), locked.places)
 	if err != nil {
 		return done, fmt.Errorf("reopen jobs: %w", err)
 	}
@@ -102,7 +102,7 @@ type lockedRows struct {
 
 func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (lockedRows, error) {
 	var locked lockedRows
-	found, err := tx.Query(ctx, lockRows, r.ids, r.asked, list(b.States), b.Overdue, pace)
+	found, err := tx.Query(ctx, lockRows, r.ids, r.asked, list(b.States), b.Overdue, micros(pace))
 	if err != nil {
 		return locked, fmt.Errorf("lock jobs: %w", err)
 	}

@@ -10,57 +10,85 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// failingJobs lists pending rows in back-off, the longest failing first. A
-// time without end, which a user may have written, shows as none.
-const failingJobs = `
-SELECT v.job_id, v.failing_since, v.consecutive_errors, coalesce(v.last_error, '') AS last_error, v.last_polled_at,
-       CASE WHEN isfinite(v.next_poll_at) THEN v.next_poll_at END AS next_poll_at
-  FROM video_jobs v
- WHERE v.state = 'pending' AND v.failing_since IS NOT NULL
- ORDER BY v.failing_since, v.job_id
- LIMIT $1::bigint`
+// leasedNow holds for a row v under a lease. One that ends later than any lease
+// can was written before a clock jumped: a claim takes that row.
+const leasedNow = `(v.leased_until > statement_timestamp() AND v.leased_until <= statement_timestamp() + interval '15 minutes')`
+
+// failingJobs lists pending rows in back-off, the longest failing first, among
+// the first $2 of the due index. Only the rows shown have their times converted:
+// that costs more than finding them.
+var failingJobs = `
+SELECT v.job_id, ` + shownTime("v.failing_since") + `, v.consecutive_errors, coalesce(v.last_error, ''),
+       ` + shownTime("v.last_polled_at") + `, ` + shownTime("v.next_poll_at") + `
+  FROM (SELECT p.job_id, p.failing_since, p.consecutive_errors, p.last_error, p.last_polled_at, p.next_poll_at
+          FROM (SELECT j.job_id, j.failing_since, j.consecutive_errors, j.last_error, j.last_polled_at, j.next_poll_at
+                  FROM video_jobs j
+                 WHERE j.state = 'pending'
+                 LIMIT $2::bigint) p
+         WHERE p.failing_since IS NOT NULL
+         ORDER BY p.failing_since, p.job_id
+         LIMIT $1::bigint) v
+ ORDER BY v.failing_since, v.job_id`
 
 // countUnfinished counts intents that were sent and have no recorded answer.
 const countUnfinished = `
-SELECT count(*), count(*) FILTER (WHERE s.created_at <= statement_timestamp() - $1::interval)
+SELECT count(*), count(*) FILTER (WHERE s.created_at <= statement_timestamp() - $1::bigint * interval '1 microsecond')
   FROM (SELECT created_at FROM video_submissions WHERE state = 'sending' LIMIT $2::bigint) s`
 
 // unfinished lists them, the oldest first; never the request.
-const unfinished = `
-SELECT s.idempotency_key, extract(epoch FROM greatest(statement_timestamp() - s.created_at, interval '0'))::bigint AS age_seconds,
-       s.last_error
+var unfinished = `
+SELECT s.idempotency_key, ` + elapsedSince("s.created_at") + ` / 1000000, s.last_error
   FROM video_submissions s
  WHERE s.state = 'sending'
  ORDER BY s.created_at, s.idempotency_key
  LIMIT $1::bigint`
 
 // showJobs reads rows by id; never final_status, idempotency_key, api_key_ref.
-const showJobs = `
-SELECT v.job_id, coalesce(v.state, '') AS state, v.sume_status, v.created_at,
-       CASE WHEN isfinite(v.next_poll_at) THEN v.next_poll_at END AS next_poll_at,
-       CASE WHEN v.leased_until > statement_timestamp() AND isfinite(v.leased_until) THEN v.leased_until END AS leased_until,
-       v.last_polled_at, v.finished_at, v.polls, v.consecutive_errors, v.failing_since, v.lost_leases, v.last_error
+var showJobs = `
+SELECT v.job_id, coalesce(v.state, ''), v.sume_status, ` + shownTime("v.created_at") + `, ` + shownTime("v.next_poll_at") + `,
+       CASE WHEN ` + leasedNow + ` THEN ` + shownTime("v.leased_until") + ` END,
+       ` + shownTime("v.last_polled_at") + `, ` + shownTime("v.finished_at") + `, v.polls, v.consecutive_errors,
+       ` + shownTime("v.failing_since") + `, v.lost_leases, v.last_error
   FROM video_jobs v
  WHERE v.job_id = ANY ($1::text[])
  ORDER BY v.job_id`
 
-// lookAtTrouble lists what does not get on: failing jobs and unfinished posts.
+// lookAtTrouble lists what does not get on: failing jobs and unfinished posts. A
+// list that look counted as empty is not walked for.
 func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
-	var err error
-	if seen.Failing, err = collect[poller.FailingJob](ctx, tx, failingJobs, int64(limit)); err != nil {
+	if err := lookAtFailing(ctx, tx, seen, limit); err != nil {
+		return err
+	}
+	return lookAtSubmissions(ctx, tx, seen, limit)
+}
+
+func lookAtFailing(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
+	seen.Failing = []poller.FailingJob{}
+	if seen.FailingTotal == 0 {
+		return nil
+	}
+	var failing poller.FailingJob
+	rows, err := tx.Query(ctx, failingJobs, int64(limit), int64(maxPendingSeen))
+	seen.Failing, err = collect(rows, err, &failing,
+		&failing.JobID, instant{&failing.FailingSince}, &failing.ConsecutiveErrors, &failing.LastError, instant{&failing.LastPolledAt}, instant{&failing.NextPollAt})
+	if err != nil {
 		return fmt.Errorf("list failing jobs: %w", err)
 	}
 	for i := range seen.Failing {
-		j := &seen.Failing[i]
-		j.LastError = tell(j.LastError)
-		utc(&j.FailingSince, j.LastPolledAt, j.NextPollAt)
+		seen.Failing[i].LastError = tell(seen.Failing[i].LastError)
 	}
-	err = tx.QueryRow(ctx, countUnfinished, stuckAfter, int64(maxPendingSeen)).
+	return nil
+}
+
+func lookAtSubmissions(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
+	err := tx.QueryRow(ctx, countUnfinished, micros(stuckAfter), int64(maxPendingSeen)).
 		Scan(&seen.SubmissionsTotal, &seen.SubmissionsStuck)
 	if err != nil {
 		return fmt.Errorf("count submissions: %w", err)
 	}
-	if seen.Submissions, err = collect[poller.Unfinished](ctx, tx, unfinished, int64(limit)); err != nil {
+	var sub poller.Unfinished
+	rows, err := tx.Query(ctx, unfinished, int64(limit))
+	if seen.Submissions, err = collect(rows, err, &sub, &sub.IdempotencyKey, &sub.AgeSeconds, &sub.LastError); err != nil {
 		return fmt.Errorf("list submissions: %w", err)
 	}
 	for i := range seen.Submissions {
@@ -71,16 +99,18 @@ func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limi
 
 // lookAtJobs shows rows by id.
 func lookAtJobs(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, ids []string) error {
-	var err error
-	if seen.Jobs, err = collect[poller.JobRow](ctx, tx, showJobs, ids); err != nil {
+	var j poller.JobRow
+	rows, err := tx.Query(ctx, showJobs, ids)
+	seen.Jobs, err = collect(rows, err, &j,
+		&j.JobID, &j.State, &j.SumeStatus, instant{&j.CreatedAt}, instant{&j.NextPollAt}, instant{&j.LeasedUntil},
+		instant{&j.LastPolledAt}, instant{&j.FinishedAt}, &j.Polls, &j.ConsecutiveErrors, instant{&j.FailingSince}, &j.LostLeases, &j.LastError)
+	if err != nil {
 		return fmt.Errorf("show jobs: %w", err)
 	}
 	known := make(map[string]bool, len(seen.Jobs))
 	for i := range seen.Jobs {
-		j := &seen.Jobs[i]
-		known[j.JobID] = true
-		j.LastError = tellPointer(j.LastError)
-		utc(j.CreatedAt, j.NextPollAt, j.LeasedUntil, j.LastPolledAt, j.FinishedAt, j.FailingSince)
+		known[seen.Jobs[i].JobID] = true
+		seen.Jobs[i].LastError = tellPointer(seen.Jobs[i].LastError)
 	}
 	for _, id := range ids {
 		if !known[id] {
@@ -91,11 +121,16 @@ func lookAtJobs(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, ids []s
 	return nil
 }
 
-// collect reads all rows into structs by their columns' names; never nil.
-func collect[T any](ctx context.Context, tx pgx.Tx, query string, args ...any) ([]T, error) {
-	rows, err := tx.Query(ctx, query, args...)
+// collect reads all rows of a query into a slice, never nil. Each row is
+// scanned into the fields of row, which are given in the query's order.
+func collect[T any](rows pgx.Rows, err error, row *T, fields ...any) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.AppendRows([]T{}, rows, pgx.RowToStructByName[T])
+	all := []T{}
+	_, err = pgx.ForEachRow(rows, fields, func() error {
+		all = append(all, *row)
+		return nil
+	})
+	return all, err
 }

@@ -61,7 +61,7 @@ func (h *ByHand) Stop(ctx context.Context, s poller.Stop) (poller.Stopped, error
 		return nil
 	})
 	if err != nil {
-		return poller.Stopped{}, fmt.Errorf("stop: %w", err)
+		return poller.Stopped{}, attempted("stop", "stop.job_ids", err)
 	}
 	return poller.Stopped{
 		Mode:            poller.ModeStop,

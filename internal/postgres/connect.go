@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"time"
 
@@ -79,6 +80,7 @@ func open(ctx context.Context, cfg config.Database, logins Logins, out outside) 
 	if err != nil {
 		return nil, err
 	}
+	pinText(pc.ConnConfig.RuntimeParams)
 	pc.MaxConns = int32(max(1, cfg.MaxConns))
 	pc.MinConns, pc.MinIdleConns = 0, 0
 	pc.PingTimeout = pingTimeout
@@ -90,6 +92,27 @@ func open(ctx context.Context, cfg config.Database, logins Logins, out outside) 
 		pc.ConnConfig.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	}
 	return pgxpool.NewWithConfig(ctx, pc)
+}
+
+// textSettings make the server read and send text as this program does: UTF-8,
+// and backslashes in literals as they are, which the driver's simple protocol
+// needs. They are sent while connecting, so that a transaction pooler keeps
+// them for the client, and win over the role's and the database's defaults.
+var textSettings = map[string]string{"client_encoding": "UTF8", "standard_conforming_strings": "on"}
+
+// pinText puts textSettings in place of what the connection string says. What
+// is in "options" (PGOPTIONS) is overruled there too: a pooler may read it last.
+func pinText(params map[string]string) {
+	maps.DeleteFunc(params, func(name, _ string) bool {
+		_, pinned := textSettings[strings.ToLower(name)]
+		return pinned
+	})
+	for name, value := range textSettings {
+		params[name] = value
+		if params["options"] != "" {
+			params["options"] += " -c " + name + "=" + value
+		}
+	}
 }
 
 // Close closes the pool, and gives up waiting after a while: a connection that

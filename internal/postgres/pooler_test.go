@@ -112,3 +112,19 @@ func TestPoolerWithoutTheSettingFailsWithTheDriversError(t *testing.T) {
 		t.Errorf("took %v: tried again what cannot succeed", took)
 	}
 }
+
+func pooledOnce(t *testing.T, url string) string {
+	t.Helper()
+	return pooler.Start(t, url, 1)
+}
+
+func TestPooler_Settings(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, pooledOnce)
+}
+
+func TestPooler_Latin1(t *testing.T) {
+	t.Parallel()
+	eachEncoding(t, pooledOnce, "")
+	eachEncoding(t, pooledOnce, "&client_encoding=LATIN1")
+}

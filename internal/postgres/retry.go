@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -31,14 +32,14 @@ func retry(ctx context.Context, do func() error) error {
 	for pause := retryPause; ; pause = min(2*pause, retryMost) {
 		err := do()
 		if err == nil || ctx.Err() != nil || time.Since(started)+pause > retryFor {
-			return err
+			return explained(err)
 		}
 		switch {
 		case transient(err):
 		case refusedLogin(err) && !renewed:
 			renewed = true
 		default:
-			return err
+			return explained(err)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -48,6 +49,14 @@ func retry(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
+}
+
+// explained says what to do about an error that stays until somebody does it.
+func explained(err error) error {
+	if sqlState(err) == "25006" {
+		return fmt.Errorf("the database takes no writes here: connect to its writer, not to a replica, and leave default_transaction_read_only off: %w", err)
+	}
+	return err
 }
 
 // transient reports whether a statement failed with its connection, or lost to

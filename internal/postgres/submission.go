@@ -47,15 +47,17 @@ func (s *Submissions) Open(ctx context.Context, key string, request []byte) (sub
 const findSQL = `
 SELECT s.request::text, s.state,
        coalesce(s.job_id, ''), coalesce(j.state, ''), coalesce(s.last_error, ''),
-       greatest(now() - s.created_at, interval '0')
+       (extract(epoch FROM greatest(now() - s.created_at, interval '0')) * 1000000)::bigint
 FROM video_submissions s
 LEFT JOIN video_jobs j ON j.job_id = s.job_id
 WHERE s.idempotency_key = $1::text`
 
 func (s *Submissions) find(ctx context.Context, key string) (submit.Submission, error) {
 	var sub submit.Submission
+	var age int64
 	err := s.pool.QueryRow(ctx, findSQL, key).
-		Scan(&sub.Request, &sub.State, &sub.JobID, &sub.JobState, &sub.LastError, &sub.Age)
+		Scan(&sub.Request, &sub.State, &sub.JobID, &sub.JobState, &sub.LastError, &age)
+	sub.Age = duration(age)
 	if err != nil {
 		return submit.Submission{}, fmt.Errorf("read submission: %w", err)
 	}

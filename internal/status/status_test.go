@@ -30,8 +30,8 @@ func TestPrintAnInspect(t *testing.T) {
 			At: now, States: map[string]int{"pending": 4, "failed": 7, "completed": 1200}, StatesExact: true,
 			Due: 1, OldestDueSeconds: 3725, Leased: 2, FailingTotal: 40, ReadsToday: 9000, ReadsLeft: ptr(1000),
 			Failing: []poller.FailingJob{
-				{JobID: "job_1", FailingSince: now.Add(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
-				{JobID: "job_2\x1b[2J", FailingSince: now.Add(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
+				{JobID: "job_1", FailingSince: in(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
+				{JobID: "job_2\x1b[2J", FailingSince: in(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
 			},
 			SubmissionsTotal: 1, SubmissionsStuck: 1,
 			Submissions: []poller.Unfinished{{IdempotencyKey: "order-42", AgeSeconds: 700, LastError: ptr("http_5xx 502")}},

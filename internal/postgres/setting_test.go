@@ -1,0 +1,360 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sumepoller/internal/config"
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// serverSettings are defaults of a database under which everything works as
+// under the server's own.
+var serverSettings = []string{
+	`"DateStyle" = 'German, DMY'`, `"DateStyle" = 'SQL, DMY'`, `"DateStyle" = 'Postgres, MDY'`,
+	`"IntervalStyle" = 'sql_standard'`, `"IntervalStyle" = 'postgres_verbose'`, `"IntervalStyle" = 'iso_8601'`,
+	`"TimeZone" = 'Asia/Kolkata'`, `bytea_output = 'escape'`, `extra_float_digits = -15`,
+	`client_encoding = 'LATIN1'`, `standard_conforming_strings = off`, `search_path = elsewhere, public`,
+	`default_transaction_isolation = 'serializable'`, `default_transaction_isolation = 'repeatable read'`,
+	`default_transaction_deferrable = on`, `default_transaction_read_only = off`,
+	`row_security = off`, `statement_timeout = '5s'`, `idle_in_transaction_session_timeout = '20ms'`,
+}
+
+// driverModes are ways in which the driver sends statements: prepared and
+// cached, unprepared, and in the simple protocol.
+var driverModes = []string{"cache_statement", "exec", "simple_protocol"}
+
+// connectAs connects as a function does, with one connection.
+func connectAs(t *testing.T, url, mode string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Connect(t.Context(), config.Database{URL: url + "?default_query_exec_mode=" + mode, MaxConns: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { postgres.Close(pool, time.Second) })
+	return pool
+}
+
+// eachSetting runs everything on a database of its own for each setting and
+// mode. reach returns the URL through which the database is reached.
+//
+// Public reports of this kind: a driver in an unprepared mode reads times as
+// text, in the form that the server's DateStyle gives them.
+func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
+	t.Helper()
+	for _, setting := range serverSettings {
+		for _, mode := range driverModes {
+			t.Run(setting+" "+mode, func(t *testing.T) {
+				t.Parallel()
+				db := newTable(t)
+				db.set(setting)
+				pool := connectAs(t, reach(t, db.url), mode)
+				for name, works := range map[string]func(table, *pgxpool.Pool){
+					"loop":       func(db table, pool *pgxpool.Pool) { db.due(10); db.cycle(postgres.NewStore(pool)) },
+					"operator":   operate,
+					"submission": buy,
+				} {
+					t.Run(name, func(t *testing.T) {
+						db := db
+						db.TB = t
+						db.exec(`TRUNCATE video_jobs, video_submissions, read_budget`)
+						works(db, pool)
+					})
+				}
+			})
+		}
+	}
+}
+
+// set changes a default of the database, for connections to come. The test's
+// own pool keeps the connection that it has.
+func (t table) set(setting string) {
+	t.Helper()
+	t.exec(`CREATE SCHEMA IF NOT EXISTS elsewhere`)
+	t.exec(`ALTER DATABASE ` + ask[string](t, `SELECT quote_ident(current_database())`) + ` SET ` + setting)
+}
+
+func direct(_ *testing.T, url string) string { return url }
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, direct)
+}
+
+// operate sends every operator request and checks the times and figures.
+func operate(db table, pool *pgxpool.Pool) {
+	db.Helper()
+	h := postgres.NewByHand(pool)
+	db.exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until) VALUES
+	         ('long', 'pending', now() - interval '90 s', now() - interval '50 hours', now() - interval '2 hours', now() - interval '3 hours', NULL, '-infinity'),
+	         ('leased', 'pending', now() - interval '80 s', now(), NULL, NULL, NULL, now() + interval '10 minutes'),
+	         ('old', 'failed', now(), '2026-03-04 05:06:07.123456+00', NULL, NULL, '2026-03-04 05:06:08.654321+00', '-infinity')`)
+	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', now() - interval '700 s')`)
+
+	seen, err := h.Inspect(db.Context(), poller.Inspect{JobIDs: []string{"leased", "long", "old"}}, 100)
+	if err != nil {
+		db.Fatal(err)
+	}
+	figures := fmt.Sprint(seen.Due, seen.Leased, seen.FailingTotal, seen.SubmissionsTotal, seen.SubmissionsStuck, len(seen.Jobs))
+	if want := fmt.Sprint(1, 1, 1, 1, 1, 3); figures != want {
+		db.Fatalf("due, leased, failing, submissions, stuck, rows = %s, want %s", figures, want)
+	}
+	leased, long, old := seen.Jobs[0], seen.Jobs[1], seen.Jobs[2]
+	for name, c := range map[string]struct {
+		got  *time.Time
+		want time.Duration // before now
+	}{
+		"at": {&seen.At, 0}, "next_poll_at": {long.NextPollAt, 90 * time.Second}, "created_at": {long.CreatedAt, 50 * time.Hour},
+		"failing_since": {seen.Failing[0].FailingSince, 2 * time.Hour}, "last_polled_at": {seen.Failing[0].LastPolledAt, 3 * time.Hour},
+		"leased_until": {leased.LeasedUntil, -10 * time.Minute},
+	} {
+		if c.got == nil || (time.Since(*c.got)-c.want).Abs() > time.Minute || c.got.Location() != time.UTC {
+			db.Errorf("%s: %v, want %v before now in UTC", name, c.got, c.want)
+		}
+	}
+	for name, c := range map[string]struct{ got, want float64 }{
+		"oldest due": {seen.OldestDueSeconds, 90}, "submission": {float64(seen.Submissions[0].AgeSeconds), 700},
+	} {
+		if c.got < c.want || c.got > c.want+60 {
+			db.Errorf("%s: %v s, want %v", name, c.got, c.want)
+		}
+	}
+	created := time.Date(2026, 3, 4, 5, 6, 7, 123_456_000, time.UTC)
+	if old.CreatedAt == nil || !old.CreatedAt.Equal(created) || old.FinishedAt == nil || old.FinishedAt.Sub(created) != 1_530_865*time.Microsecond {
+		db.Errorf("created %v, finished %v, want them to the microsecond", old.CreatedAt, old.FinishedAt)
+	}
+
+	after := created.Add(time.Microsecond)
+	for _, c := range []struct {
+		b    poller.Backfill
+		want int
+	}{
+		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after, DryRun: true}, 1},
+		{poller.Backfill{States: []string{"failed"}, CreatedBefore: &created, DryRun: true}, 0},
+		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &after, DryRun: true}, 0},
+		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after}, 1},
+	} {
+		if done, err := h.Backfill(db.Context(), c.b, time.Second); err != nil || done.Reopened != c.want {
+			db.Errorf("%+v: %+v, %v, want %d reopened", c.b, done, err, c.want)
+		}
+	}
+	if done, err := h.Backfill(db.Context(), poller.Backfill{JobIDs: names("new_", 102)}, 90*time.Second); err != nil || done.Registered != 102 {
+		db.Errorf("registered %+v, %v", done, err)
+	}
+	if ahead := db.number(`SELECT extract(epoch FROM max(next_poll_at) - min(next_poll_at))::integer FROM video_jobs WHERE starts_with(job_id, 'new_')`); ahead != 180 {
+		db.Errorf("the last row is due %d s after the first, want 180", ahead)
+	}
+	stopped, err := h.Stop(db.Context(), poller.Stop{JobIDs: []string{"long", "leased", "nobody's"}})
+	if err != nil || stopped.Finished[poller.StateStopped] != 2 || stopped.Unknown != 1 {
+		db.Errorf("stopped %+v, %v", stopped, err)
+	}
+}
+
+// buy takes a submission from its intent to its row.
+func buy(db table, pool *pgxpool.Pool) {
+	db.Helper()
+	s := postgres.NewSubmissions(pool)
+	const request = `{"prompt": "C:\\new Köln's \"q\""}`
+	if _, err := s.Open(db.Context(), "order", []byte(request)); err != nil {
+		db.Fatal(err)
+	}
+	db.exec(`UPDATE video_submissions SET created_at = now() - interval '26 hours'`)
+	found, err := s.Open(db.Context(), "order", []byte(request))
+	if err != nil || found.New || string(found.Request) != request || (found.Age-26*time.Hour).Abs() > time.Minute {
+		db.Errorf("found %+v, %v, want an intent of 26 hours ago", found, err)
+	}
+	if got, err := s.Accept(db.Context(), "order", "job_bought"); err != nil || got.JobID != "job_bought" || got.JobState != "pending" {
+		db.Errorf("accepted %+v, %v", got, err)
+	}
+}
+
+// A database whose encoding is not UTF-8 stores what it can hold unchanged,
+// whatever the connection string says.
+func TestSettings_Latin1(t *testing.T) {
+	t.Parallel()
+	for _, parameters := range []string{"", "&client_encoding=LATIN1", "&Client_Encoding=LATIN1", "&options=-c%20client_encoding%3DLATIN1"} {
+		eachEncoding(t, direct, parameters)
+	}
+}
+
+// eachEncoding runs latin1 in each mode on a database in LATIN1 whose default
+// is another encoding still.
+func eachEncoding(t *testing.T, reach func(t *testing.T, url string) string, parameters string) {
+	t.Helper()
+	for _, mode := range driverModes {
+		t.Run(mode+parameters, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.Encoded(t, "LATIN1")
+			db := table{TB: t, url: url, pool: pgtest.Pool(t, url+"?client_encoding=UTF8")}
+			db.set(`client_encoding = 'SQL_ASCII'`)
+			latin1(db, connectAs(t, reach(t, url), mode+parameters))
+		})
+	}
+}
+
+// latin1 takes an id and an answer beyond ASCII through everything.
+func latin1(db table, pool *pgxpool.Pool) {
+	db.Helper()
+	const id, other = "über-1", "über-2"
+	h, s := postgres.NewByHand(pool), postgres.NewStore(pool)
+	if done, err := h.Backfill(db.Context(), poller.Backfill{JobIDs: []string{id, other}}, time.Second); err != nil || done.Registered != 2 {
+		db.Fatalf("backfill %+v, %v", done, err)
+	}
+	r := want(2)
+	got := claim(db, s, r)
+	var found []string
+	for _, j := range got.Jobs {
+		found = append(found, j.ID)
+	}
+	if slices.Sort(found); !cmp.Equal(found, []string{id, other}) {
+		db.Fatalf("claimed %q", found)
+	}
+	done := finishing(id, r.Lease)
+	done.Final, done.Status = []byte(`{"title": "Köln", "escaped": "K\u00f6ln"}`), "completed"
+	if o := settle(db, s, done); o[0] != poller.Done {
+		db.Errorf("settle: %v", o)
+	}
+	if n := db.number(`SELECT count(*) FROM video_jobs WHERE job_id = 'über-1' AND final_status = '{"title": "Köln", "escaped": "Köln"}' AND state = 'completed'`); n != 1 {
+		db.Errorf("the answer is not kept as it was: %s", ask[string](db, `SELECT string_agg(job_id || ' ' || coalesce(final_status::text, '-'), '; ') FROM video_jobs`))
+	}
+	seen, err := h.Inspect(db.Context(), poller.Inspect{JobIDs: []string{id, other, "ünknown"}}, 0)
+	if err != nil || len(seen.Jobs) != 2 || seen.Jobs[0].JobID != id || !cmp.Equal(seen.Unknown, []string{"ünknown"}) {
+		db.Errorf("inspect %+v, %v", seen, err)
+	}
+	stopped, err := h.Stop(db.Context(), poller.Stop{JobIDs: []string{id, other}})
+	if err != nil || stopped.Finished[poller.StateStopped] != 1 || stopped.AlreadyFinished != 1 {
+		db.Errorf("stop %+v, %v", stopped, err)
+	}
+	submissions := postgres.NewSubmissions(pool)
+	if sub, err := submissions.Open(db.Context(), "order-ü", []byte(`{"prompt": "Köln"}`)); err != nil || string(sub.Request) != `{"prompt": "Köln"}` {
+		db.Errorf("intent %s, %v", sub.Request, err)
+	}
+	if sub, err := submissions.Accept(db.Context(), "order-ü", "über-3"); err != nil || sub.JobID != "über-3" || sub.JobState != "pending" {
+		db.Errorf("accepted %+v, %v", sub, err)
+	}
+}
+
+// An id that the database cannot hold is an error of the payload, which changes
+// nothing.
+func TestSettings_Latin1Untranslatable(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Encoded(t, "LATIN1")
+	for _, mode := range driverModes {
+		h := postgres.NewByHand(connectAs(t, url, mode))
+		ids := []string{"job_1", "日本"}
+		_, backfill := h.Backfill(t.Context(), poller.Backfill{JobIDs: ids}, time.Second)
+		_, inspect := h.Inspect(t.Context(), poller.Inspect{JobIDs: ids}, 0)
+		_, stop := h.Stop(t.Context(), poller.Stop{JobIDs: ids})
+		for err, field := range map[error]string{backfill: "backfill", inspect: "inspect.job_ids", stop: "stop.job_ids"} {
+			want := poller.Refused(field + ": a value holds a character that the database's encoding does not have")
+			if err != want {
+				t.Errorf("%s: error %v, want %v", mode, err, want)
+			}
+		}
+	}
+}
+
+// Writing where the database takes no writes fails at once, with what to do.
+func TestSettings_ReadOnly(t *testing.T) {
+	t.Parallel()
+	for _, mode := range driverModes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(1)
+			db.set(`default_transaction_read_only = on`)
+			pool := connectAs(t, db.url, mode)
+			h := postgres.NewByHand(pool)
+			_, claim := postgres.NewStore(pool).Claim(t.Context(), want(1))
+			_, backfill := h.Backfill(t.Context(), poller.Backfill{JobIDs: []string{"new"}}, time.Second)
+			_, stop := h.Stop(t.Context(), poller.Stop{JobIDs: []string{"job_1"}})
+			const cure = "the database takes no writes here: connect to its writer, not to a replica, and leave default_transaction_read_only off"
+			for name, err := range map[string]error{"claim": claim, "backfill": backfill, "stop": stop} {
+				if err == nil || !strings.Contains(err.Error(), cure) {
+					t.Errorf("%s: error %v, want one with %q", name, err, cure)
+				}
+			}
+			if seen, err := h.Inspect(t.Context(), poller.Inspect{}, 0); err != nil || seen.Due != 1 {
+				t.Errorf("inspect %+v, %v", seen, err)
+			}
+		})
+	}
+}
+
+// A connection that the server ended for idling costs a claim nothing but a new
+// connection.
+func TestSettings_IdleSessionTimeout(t *testing.T) {
+	t.Parallel()
+	for _, mode := range driverModes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(1)
+			db.set(`idle_session_timeout = '100ms'`)
+			pool := connectAs(t, db.url, mode+"&application_name=idle")
+			for db.number(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`) > 0 {
+				if t.Context().Err() != nil {
+					t.Fatal(t.Context().Err())
+				}
+			}
+			if got := claim(t, postgres.NewStore(pool), want(1)); len(got.Jobs) != 1 {
+				t.Errorf("claimed %d rows, want 1", len(got.Jobs))
+			}
+		})
+	}
+}
+
+// Times that JSON has no form for are shown as none, and hold up nothing.
+func TestInspect_TimesBeyondJSON(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"infinity", "-infinity", "11001-01-01", "294276-12-31 23:59:59.999999+00", "0044-03-15 BC", "4713-01-01 BC", "0001-12-31 BC", "9999-12-31 23:59:59.999999+00"} {
+		for _, mode := range driverModes {
+			t.Run(at+" "+mode, func(t *testing.T) {
+				t.Parallel()
+				db := newTable(t)
+				db.exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until)
+				         SELECT s, s, t, t, t, t, t, t FROM unnest(ARRAY['pending', 'failed']) AS s, (SELECT $1::timestamptz AS t) AS given`, at)
+				db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', $1::timestamptz)`, at)
+				h := postgres.NewByHand(connectAs(t, db.url, mode))
+				seen, err := h.Inspect(t.Context(), poller.Inspect{JobIDs: []string{"pending", "failed"}}, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := json.Marshal(seen); err != nil {
+					t.Fatal(err)
+				}
+				if len(seen.Jobs) != 2 || len(seen.Failing) != 1 || len(seen.Submissions) != 1 || seen.OldestDueSeconds > 101*366*86400 {
+					t.Fatalf("answer %+v", seen)
+				}
+				for _, j := range seen.Jobs {
+					for i, shown := range []*time.Time{j.CreatedAt, j.NextPollAt, j.FailingSince, j.LastPolledAt, j.FinishedAt, j.LeasedUntil, seen.Failing[0].FailingSince, seen.Failing[0].NextPollAt} {
+						if shown != nil {
+							t.Errorf("%s: time %d is %v, want none", j.JobID, i, shown)
+						}
+					}
+				}
+				past := db.number(`SELECT ($1::timestamptz < now())::integer`, at)
+				if seen.Due != past {
+					t.Errorf("due %d, want %d", seen.Due, past)
+				}
+				now := time.Now()
+				done, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}, Overdue: true, CreatedBefore: &now, DryRun: true}, time.Second)
+				if err != nil || done.Reopened != past { // the pending row is due already
+					t.Errorf("backfill within a window: %+v, %v, want %d", done, err, past)
+				}
+				if done, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}, Overdue: true}, time.Second); err != nil || done.Reopened != 2-past {
+					t.Errorf("backfill: %+v, %v, want %d", done, err, 2-past)
+				}
+			})
+		}
+	}
+}
