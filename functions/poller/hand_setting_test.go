@@ -129,3 +129,16 @@ SELECT 'job_' || n, at, at, at, at, at, at, 3
 		}
 	}
 }
+
+// A row that the table refuses to claim can be written by nobody: only inspect
+// shows it.
+func TestInspect_RowThatCannotBeClaimed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.due(t, finishes, "job_1")
+	s.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT never CHECK (job_id <> 'job_1') NOT VALID`)
+	seen := told[poller.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
+	if len(seen.OldestDue) != 1 || seen.OldestDue[0].JobID != "job_1" || seen.OldestDue[0].DueSeconds < 60 || seen.FailingTotal != 0 {
+		t.Errorf("oldest due %+v, want job_1 due for a minute", seen.OldestDue)
+	}
+}

@@ -66,7 +66,7 @@ type Backfilled struct {
 // Inspect asks what is in the table.
 type Inspect struct {
 	JobIDs []string // rows to show beside the overview; each once
-	Limit  int      // failing jobs and submissions shown at most; 0: DefaultInspectLimit
+	Limit  int      // rows of each list but Jobs, at most; 0: DefaultInspectLimit
 }
 
 // Stop asks to end the following of pending rows.

@@ -6,7 +6,11 @@ import "time"
 const (
 	DefaultInspectLimit = 20
 	MaxInspectRows      = 2000 // job_ids asked for, and failing jobs and submissions shown, at most
+	MaxInspectListed    = 500  // due and long-running jobs shown, at most
 )
+
+// LongRunning is the age past which a pending job is listed as long-running.
+const LongRunning = 24 * time.Hour
 
 // Inspection is the answer to an inspect. It holds no final answer of Sume, no
 // API key and no URL. The caller sets RunID. Times are UTC; one that is infinite
@@ -20,7 +24,11 @@ type Inspection struct {
 	StatesExact      bool           `json:"states_exact"`       // false: a large table, the counts are lower bounds
 	Due              int            `json:"due"`                // pending, due and not leased
 	OldestDueSeconds float64        `json:"oldest_due_seconds"` // how late the latest of them is, at most a century
+	OldestDue        []DueJob       `json:"oldest_due"`         // pending and past their due time, leased or not, oldest first, at most the limit
 	Leased           int            `json:"leased"`             // being read right now
+
+	LongRunningTotal int       `json:"long_running_total"` // pending with a created_at more than LongRunning ago
+	LongRunning      []LongJob `json:"long_running"`       // oldest first, at most the limit
 
 	FailingTotal     int          `json:"failing_total"` // pending with nothing but errors since failing_since
 	Failing          []FailingJob `json:"failing"`       // longest failing first, at most the limit
@@ -31,6 +39,26 @@ type Inspection struct {
 	SubmissionsStuck int          `json:"submissions_stuck"` // of these, sent over ten minutes ago
 	Jobs             []JobRow     `json:"jobs,omitempty"`    // the rows of job_ids, by job_id
 	Unknown          []string     `json:"unknown,omitempty"` // job_ids that are not in the table
+}
+
+// DueJob is one pending row past its due time. One that stays here while others
+// are read cannot be claimed, or its lease is lost again and again.
+type DueJob struct {
+	JobID        string     `json:"job_id"`
+	DueSeconds   int64      `json:"due_seconds"` // past the due time, at most a century
+	LostLeases   int        `json:"lost_leases"`
+	LeasedUntil  *time.Time `json:"leased_until"` // null: under no lease
+	LastPolledAt *time.Time `json:"last_polled_at"`
+}
+
+// LongJob is one pending row older than LongRunning.
+type LongJob struct {
+	JobID      string     `json:"job_id"`
+	CreatedAt  *time.Time `json:"created_at"`
+	AgeSeconds int64      `json:"age_seconds"` // at most a century
+	Polls      int        `json:"polls"`
+	SumeStatus *string    `json:"sume_status"`
+	NextPollAt *time.Time `json:"next_poll_at"` // null: never
 }
 
 // FailingJob is one pending row in back-off.

@@ -19,17 +19,18 @@ const (
 	stuckAfter     = 10 * time.Minute
 )
 
-// overview counts what is followed, over the due index.
+// overview counts what is followed, over the due index. $2 is poller.LongRunning.
 var overview = `
 SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint, c.pending, c.due,
        CASE WHEN c.oldest IS NULL THEN 0 ELSE ` + elapsedSince("c.oldest") + ` END,
-       c.leased, c.failing
+       c.leased, c.failing, c.long_running
   FROM (SELECT count(*) AS pending,
                count(*) FILTER (WHERE p.due AND NOT p.leased) AS due,
                min(p.next_poll_at) FILTER (WHERE p.due AND NOT p.leased) AS oldest,
                count(*) FILTER (WHERE p.leased) AS leased,
-               count(*) FILTER (WHERE p.failing_since IS NOT NULL) AS failing
-          FROM (SELECT v.next_poll_at, v.failing_since,
+               count(*) FILTER (WHERE p.failing_since IS NOT NULL) AS failing,
+               count(*) FILTER (WHERE p.created_at <= statement_timestamp() - $2::bigint * interval '1 microsecond') AS long_running
+          FROM (SELECT v.next_poll_at, v.failing_since, v.created_at,
                        v.next_poll_at <= statement_timestamp() AS due, ` + leasedNow + ` AS leased
                   FROM video_jobs v
                  WHERE v.state = 'pending'
@@ -84,8 +85,8 @@ func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (pol
 func look(ctx context.Context, tx pgx.Tx, seen *poller.Inspection) error {
 	var at, oldest int64
 	var pending int
-	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen)).
-		Scan(&at, &pending, &seen.Due, &oldest, &seen.Leased, &seen.FailingTotal)
+	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen), micros(poller.LongRunning)).
+		Scan(&at, &pending, &seen.Due, &oldest, &seen.Leased, &seen.FailingTotal, &seen.LongRunningTotal)
 	if err != nil {
 		return fmt.Errorf("count pending jobs: %w", err)
 	}

@@ -14,9 +14,38 @@ import (
 // can was written before a clock jumped: a claim takes that row.
 const leasedNow = `(v.leased_until > statement_timestamp() AND v.leased_until <= statement_timestamp() + interval '15 minutes')`
 
+// oldestDue lists pending rows past their due time. It walks the due index in
+// its order and reads no more rows than it shows: the sub-select as a limit
+// hides from the planner how few rows its statistics hold for due.
+var oldestDue = `
+SELECT v.job_id, ` + elapsedSince("v.next_poll_at") + ` / 1000000, v.lost_leases,
+       CASE WHEN ` + leasedNow + ` THEN ` + shownTime("v.leased_until") + ` END,
+       ` + shownTime("v.last_polled_at") + `
+  FROM (SELECT j.job_id, j.next_poll_at, j.lost_leases, j.leased_until, j.last_polled_at
+          FROM video_jobs j
+         WHERE j.state = 'pending' AND j.next_poll_at <= statement_timestamp()
+         ORDER BY j.next_poll_at
+         LIMIT (SELECT $1::bigint)) v
+ ORDER BY v.next_poll_at, v.job_id`
+
+// longRunning lists pending rows that were made more than $1 microseconds ago,
+// among the first $3 of the due index. Only the rows shown have their times
+// converted, here and below: that costs more than finding them.
+var longRunning = `
+SELECT v.job_id, ` + shownTime("v.created_at") + `, ` + elapsedSince("v.created_at") + ` / 1000000, v.polls, v.sume_status,
+       ` + shownTime("v.next_poll_at") + `
+  FROM (SELECT p.job_id, p.created_at, p.polls, p.sume_status, p.next_poll_at
+          FROM (SELECT j.job_id, j.created_at, j.polls, j.sume_status, j.next_poll_at
+                  FROM video_jobs j
+                 WHERE j.state = 'pending'
+                 LIMIT $3::bigint) p
+         WHERE p.created_at <= statement_timestamp() - $1::bigint * interval '1 microsecond'
+         ORDER BY p.created_at, p.job_id
+         LIMIT $2::bigint) v
+ ORDER BY v.created_at, v.job_id`
+
 // failingJobs lists pending rows in back-off, the longest failing first, among
-// the first $2 of the due index. Only the rows shown have their times converted:
-// that costs more than finding them.
+// the first $2 of the due index.
 var failingJobs = `
 SELECT v.job_id, ` + shownTime("v.failing_since") + `, v.consecutive_errors, coalesce(v.last_error, ''),
        ` + shownTime("v.last_polled_at") + `, ` + shownTime("v.next_poll_at") + `
@@ -53,13 +82,38 @@ SELECT v.job_id, coalesce(v.state, ''), v.sume_status, ` + shownTime("v.created_
  WHERE v.job_id = ANY ($1::text[])
  ORDER BY v.job_id`
 
-// lookAtTrouble lists what does not get on: failing jobs and unfinished posts. A
-// list that look counted as empty is not walked for.
+// lookAtTrouble lists what does not get on: jobs that wait, run for too long or
+// fail, and unfinished posts. A list that look counted as empty is not walked for.
 func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
+	if err := lookAtDue(ctx, tx, seen, int64(min(limit, poller.MaxInspectListed))); err != nil {
+		return err
+	}
 	if err := lookAtFailing(ctx, tx, seen, limit); err != nil {
 		return err
 	}
 	return lookAtSubmissions(ctx, tx, seen, limit)
+}
+
+func lookAtDue(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int64) error {
+	var due poller.DueJob
+	rows, err := tx.Query(ctx, oldestDue, limit)
+	seen.OldestDue, err = collect(rows, err, &due,
+		&due.JobID, &due.DueSeconds, &due.LostLeases, instant{&due.LeasedUntil}, instant{&due.LastPolledAt})
+	if err != nil {
+		return fmt.Errorf("list due jobs: %w", err)
+	}
+	seen.LongRunning = []poller.LongJob{}
+	if seen.LongRunningTotal == 0 {
+		return nil
+	}
+	var long poller.LongJob
+	rows, err = tx.Query(ctx, longRunning, micros(poller.LongRunning), limit, int64(maxPendingSeen))
+	seen.LongRunning, err = collect(rows, err, &long,
+		&long.JobID, instant{&long.CreatedAt}, &long.AgeSeconds, &long.Polls, &long.SumeStatus, instant{&long.NextPollAt})
+	if err != nil {
+		return fmt.Errorf("list long-running jobs: %w", err)
+	}
+	return nil
 }
 
 func lookAtFailing(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {

@@ -104,9 +104,9 @@ func operate(db table, pool *pgxpool.Pool) {
 	if err != nil {
 		db.Fatal(err)
 	}
-	figures := fmt.Sprint(seen.Due, seen.Leased, seen.FailingTotal, seen.SubmissionsTotal, seen.SubmissionsStuck, len(seen.Jobs))
-	if want := fmt.Sprint(1, 1, 1, 1, 1, 3); figures != want {
-		db.Fatalf("due, leased, failing, submissions, stuck, rows = %s, want %s", figures, want)
+	figures := fmt.Sprint(seen.Due, seen.Leased, seen.FailingTotal, seen.LongRunningTotal, seen.SubmissionsTotal, seen.SubmissionsStuck, len(seen.OldestDue), len(seen.Jobs))
+	if want := fmt.Sprint(1, 1, 1, 1, 1, 1, 2, 3); figures != want {
+		db.Fatalf("due, leased, failing, long-running, submissions, stuck, oldest due, rows = %s, want %s", figures, want)
 	}
 	leased, long, old := seen.Jobs[0], seen.Jobs[1], seen.Jobs[2]
 	for name, c := range map[string]struct {
@@ -115,14 +115,16 @@ func operate(db table, pool *pgxpool.Pool) {
 	}{
 		"at": {&seen.At, 0}, "next_poll_at": {long.NextPollAt, 90 * time.Second}, "created_at": {long.CreatedAt, 50 * time.Hour},
 		"failing_since": {seen.Failing[0].FailingSince, 2 * time.Hour}, "last_polled_at": {seen.Failing[0].LastPolledAt, 3 * time.Hour},
-		"leased_until": {leased.LeasedUntil, -10 * time.Minute},
+		"leased_until": {leased.LeasedUntil, -10 * time.Minute}, "long-running": {seen.LongRunning[0].CreatedAt, 50 * time.Hour},
+		"oldest due, leased": {seen.OldestDue[1].LeasedUntil, -10 * time.Minute},
 	} {
 		if c.got == nil || (time.Since(*c.got)-c.want).Abs() > time.Minute || c.got.Location() != time.UTC {
 			db.Errorf("%s: %v, want %v before now in UTC", name, c.got, c.want)
 		}
 	}
 	for name, c := range map[string]struct{ got, want float64 }{
-		"oldest due": {seen.OldestDueSeconds, 90}, "submission": {float64(seen.Submissions[0].AgeSeconds), 700},
+		"oldest due": {seen.OldestDueSeconds, 90}, "due": {float64(seen.OldestDue[0].DueSeconds), 90},
+		"age": {float64(seen.LongRunning[0].AgeSeconds), 50 * 3600}, "submission": {float64(seen.Submissions[0].AgeSeconds), 700},
 	} {
 		if c.got < c.want || c.got > c.want+60 {
 			db.Errorf("%s: %v s, want %v", name, c.got, c.want)
@@ -343,8 +345,8 @@ func TestInspect_TimesBeyondJSON(t *testing.T) {
 					}
 				}
 				past := db.number(`SELECT ($1::timestamptz < now())::integer`, at)
-				if seen.Due != past {
-					t.Errorf("due %d, want %d", seen.Due, past)
+				if len(seen.OldestDue) != past || len(seen.LongRunning) != past || seen.LongRunningTotal != past || seen.Due != past {
+					t.Errorf("due %d, %+v; long-running %d, %+v; want %d each", seen.Due, seen.OldestDue, seen.LongRunningTotal, seen.LongRunning, past)
 				}
 				now := time.Now()
 				done, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}, Overdue: true, CreatedBefore: &now, DryRun: true}, time.Second)

@@ -22,7 +22,10 @@ type view struct {
 	StatesExact      bool           `json:"states_exact"`
 	Due              int            `json:"due"`
 	OldestDueSeconds float64        `json:"oldest_due_seconds"`
+	OldestDue        []row          `json:"oldest_due"`
 	Leased           int            `json:"leased"`
+	LongRunningTotal int            `json:"long_running_total"`
+	LongRunning      []row          `json:"long_running"`
 	FailingTotal     int            `json:"failing_total"`
 	Failing          []row          `json:"failing"`
 	ReadsToday       int            `json:"reads_today"`
@@ -46,6 +49,9 @@ type row struct {
 	FinishedAt        *time.Time `json:"finished_at"`
 	FailingSince      *time.Time `json:"failing_since"`
 	Polls             int        `json:"polls"`
+	LostLeases        int        `json:"lost_leases"`
+	DueSeconds        float64    `json:"due_seconds"`
+	AgeSeconds        float64    `json:"age_seconds"`
 	ConsecutiveErrors int        `json:"consecutive_errors"`
 	LastError         *string    `json:"last_error"`
 }

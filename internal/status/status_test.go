@@ -33,6 +33,15 @@ func TestPrintAnInspect(t *testing.T) {
 				{JobID: "job_1", FailingSince: in(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
 				{JobID: "job_2\x1b[2J", FailingSince: in(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
 			},
+			OldestDue: []poller.DueJob{
+				{JobID: "job_6", DueSeconds: 3725, LostLeases: 3, LeasedUntil: in(20 * time.Second)},
+				{JobID: "job_2\x1b[2J", DueSeconds: 1, LastPolledAt: in(-time.Minute)},
+			},
+			LongRunningTotal: 7,
+			LongRunning: []poller.LongJob{
+				{JobID: "job_7", CreatedAt: in(-45 * 24 * time.Hour), AgeSeconds: 45 * 86400, Polls: 9000, SumeStatus: ptr("processing"), NextPollAt: in(time.Hour)},
+				{JobID: "job_8", AgeSeconds: 36525 * 86400},
+			},
 			SubmissionsTotal: 1, SubmissionsStuck: 1,
 			Submissions: []poller.Unfinished{{IdempotencyKey: "order-42", AgeSeconds: 700, LastError: ptr("http_5xx 502")}},
 			Jobs: []poller.JobRow{

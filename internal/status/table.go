@@ -16,6 +16,8 @@ func (v view) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s UTC\n\n", v.At.UTC().Format(time.DateTime))
 	v.overview(&b)
+	v.due(&b)
+	v.longRunning(&b)
 	v.failing(&b)
 	v.submissions(&b)
 	v.jobs(&b)
@@ -57,6 +59,7 @@ func (v view) overview(b *strings.Builder) {
 	fmt.Fprintf(&w, "\t\ndue now\t%d%s\n", v.Due, after(v.Due > 0, "the oldest for "+span(v.OldestDueSeconds)))
 	fmt.Fprintf(&w, "being read\t%d\n", v.Leased)
 	fmt.Fprintf(&w, "failing\t%d\n", v.FailingTotal)
+	fmt.Fprintf(&w, "older than a day\t%d\n", v.LongRunningTotal)
 	left := "no daily limit"
 	if v.ReadsLeft != nil {
 		left = strconv.Itoa(*v.ReadsLeft) + " left today"
@@ -64,6 +67,38 @@ func (v view) overview(b *strings.Builder) {
 	fmt.Fprintf(&w, "reads today\t%d, %s\n", v.ReadsToday, left)
 	fmt.Fprintf(&w, "unfinished submissions\t%d%s\n", v.SubmissionsTotal,
 		after(v.SubmissionsStuck > 0, strconv.Itoa(v.SubmissionsStuck)+" for over ten minutes"))
+	align(b, w.String())
+}
+
+// due lists what waits to be claimed. A row that stays here while others are
+// read cannot be claimed, or its lease is lost again and again.
+func (v view) due(b *strings.Builder) {
+	if len(v.OldestDue) == 0 {
+		return
+	}
+	b.WriteString("\nDUE (the oldest first)\n")
+	var w strings.Builder
+	fmt.Fprintln(&w, "JOB\tDUE FOR\tLAST READ\tLEASED\tLOST LEASES")
+	for _, j := range v.OldestDue {
+		leased := "-"
+		if j.LeasedUntil != nil {
+			leased = "ends " + v.until(j.LeasedUntil)
+		}
+		fmt.Fprintf(&w, "%s\t%s\t%s\t%s\t%d\n", clean(j.JobID), span(j.DueSeconds), ago(v.since(j.LastPolledAt)), leased, j.LostLeases)
+	}
+	align(b, w.String())
+}
+
+func (v view) longRunning(b *strings.Builder) {
+	if len(v.LongRunning) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nOLDER THAN A DAY (%d of %d, the oldest first; make stop JOB=... ends the polling of one)\n", len(v.LongRunning), v.LongRunningTotal)
+	var w strings.Builder
+	fmt.Fprintln(&w, "JOB\tAGE\tREADS\tSUME SAYS\tNEXT READ")
+	for _, j := range v.LongRunning {
+		fmt.Fprintf(&w, "%s\t%s\t%d\t%s\t%s\n", clean(j.JobID), span(j.AgeSeconds), j.Polls, word(j.SumeStatus), v.until(j.NextPollAt))
+	}
 	align(b, w.String())
 }
 
