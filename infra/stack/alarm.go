@@ -35,7 +35,7 @@ const (
 func (a *app) alarms(topic *string) []awscloudwatch.CfnAlarm {
 	rules := []rule{
 		a.runsFailing(), a.throttled(), a.nearTimeout(), a.noRuns(),
-		a.jobsLate(), a.jobsFailing(), a.submissionStuck(), a.migrationFailed(),
+		a.jobsLate(), a.jobsFailing(), a.oldestPending(), a.submissionStuck(), a.migrationFailed(),
 	}
 	if a.settings.ReadsPerDay > 0 {
 		rules = append(rules, a.readsSpent())
@@ -123,6 +123,17 @@ func (a *app) jobsFailing() rule {
 		description: "Rings when a job has had no good answer for 30 minutes. First: run `make status`, which lists the failing jobs with their last " +
 			"errors; a job that Sume will never answer is ended with `make stop JOB=…`.",
 		metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
+	}
+}
+
+// oldestPending rings when a job has been pending for a day. Its reads may
+// succeed and never say that it ended: no other alarm sees such a job.
+func (a *app) oldestPending() rule {
+	return rule{
+		id: "OldestPendingAlarm", name: "oldest-pending",
+		description: "Rings when a job has been pending for 24 hours. First: run `make status`, which lists the jobs older than a day with what Sume says of them; " +
+			"ask Sume about one that never ends, and end its polling with `make stop JOB=…`.",
+		metric: a.metric(telemetry.OldestPendingSeconds, "Maximum", 5), threshold: 24 * 60 * 60, ring: 1, of: 1, silence: silenceIsFine,
 	}
 }
 

@@ -10,6 +10,7 @@ const (
 )
 
 // LongRunning is the age past which a pending job is listed as long-running.
+// The alarm oldest-pending has the same threshold.
 const LongRunning = 24 * time.Hour
 
 // Inspection is the answer to an inspect. It holds no final answer of Sume, no

@@ -81,7 +81,7 @@ const (
 	memory  = 0.25 // GB of a function
 	readFor = 0.2  // seconds that a function started for one read is billed
 	metrics = 12
-	alarms  = 9
+	alarms  = 10
 )
 
 // reads is how many reads the other ways make of a job.
