@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/status"
@@ -140,5 +142,31 @@ func TestInspect_RowThatCannotBeClaimed(t *testing.T) {
 	seen := told[poller.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
 	if len(seen.OldestDue) != 1 || seen.OldestDue[0].JobID != "job_1" || seen.OldestDue[0].DueSeconds < 60 || seen.FailingTotal != 0 {
 		t.Errorf("oldest due %+v, want job_1 due for a minute", seen.OldestDue)
+	}
+}
+
+// A misspelled state would otherwise look like a backfill that has nothing to do.
+func TestBackfill_StateWithoutRows(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.mixed(t)
+	b := s.sandbox(t, "POLL_BUDGET=2s")
+	const there = `; states in the table: completed 10, failed 10, not_found 10, stopped 10`
+	for _, c := range []struct{ payload, want string }{
+		{`"states": ["faild"], "dry_run": true`, `no finished row is in state "faild"` + there},
+		{`"states": ["Failed", "expired", "failed"], "dry_run": true`, `no finished row is in state "Failed" or "expired"` + there},
+		{`"states": ["failed"], "limit": 1, "dry_run": true`, ""},
+		{`"states": ["failed"], "created_before": "2020-01-01T00:00:00Z", "dry_run": true`, ""},
+		{`"states": ["stopped", "failed"], "limit": 1, "dry_run": true`, ""},
+		{`"overdue": true, "dry_run": true`, ""},
+		{`"states": ["faild"]`, `no finished row is in state "faild"` + there},
+	} {
+		got := b.ran(t, `{"backfill": {`+c.payload+`}}`)
+		if diff := cmp.Diff(c.want, got.Note); diff != "" {
+			t.Errorf("%s: note (-want +got):\n%s", c.payload, diff)
+		}
+	}
+	if !strings.Contains(b.Log(), `"note":"no finished row is in state \"faild\"`) {
+		t.Errorf("no note in the log:\n%s", b.Log())
 	}
 }

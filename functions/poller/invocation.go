@@ -81,7 +81,7 @@ func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table)
 	if err != nil {
 		return inv.failByHand(err)
 	}
-	inv.sum.Registered, inv.sum.Reopened = done.Registered, done.Reopened
+	inv.sum.Registered, inv.sum.Reopened, inv.sum.Note = done.Registered, done.Reopened, done.Note
 	if !b.DryRun {
 		return nil // the run that follows counts what waits
 	}

@@ -61,6 +61,10 @@ func (r Refused) Error() string { return string(r) }
 type Backfilled struct {
 	Registered int // rows added
 	Reopened   int // existing rows changed: reopened, or made due earlier
+
+	// Note names the states of the payload that no row is in, and the states
+	// there are; empty where each has a row.
+	Note string
 }
 
 // Inspect asks what is in the table.

@@ -42,6 +42,7 @@ type Summary struct {
 	ReadsToday       int            `json:"reads_today"`
 	Stopped          string         `json:"stopped"`
 	ElapsedSeconds   float64        `json:"elapsed_seconds"`
+	Note             string         `json:"note,omitempty"` // a backfill's, on states that no row is in
 
 	// Reads counts every read that was begun; Late how late each was, in
 	// seconds past its due time at its claim; Backlog what waits at the end.

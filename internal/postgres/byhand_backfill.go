@@ -49,7 +49,7 @@ WITH asked AS MATERIALIZED (
            row_number() OVER (ORDER BY p.created_at NULLS FIRST, p.job_id) AS place
       FROM picked p
 )
-SELECT p.job_id, p.known, p.asked,
+SELECT p.job_id, coalesce(p.state, ''), p.known, p.asked,
        p.known AND (p.state IS DISTINCT FROM 'pending'
                     OR coalesce(p.next_poll_at, 'infinity')
                        > statement_timestamp() + greatest(p.place - 100, 0) * $7::bigint * interval '1 microsecond') AS changes
@@ -112,11 +112,16 @@ func (h *ByHand) Backfill(ctx context.Context, b poller.Backfill, pace time.Dura
 		if err != nil {
 			return err
 		}
+		note, err := stateNote(ctx, tx, b, rows)
+		if err != nil {
+			return err
+		}
 		if b.DryRun {
 			done = rows.count()
-			return nil
+		} else {
+			done, err = rows.apply(ctx, tx, b, pace)
 		}
-		done, err = rows.apply(ctx, tx, b, pace)
+		done.Note = note
 		return err
 	}
 	var err error

@@ -44,7 +44,7 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 		},
 		"states, rows without created_at too": {
 			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"failed", "stopped"}} },
-			poller.Backfilled{Reopened: 3},
+			poller.Backfilled{Reopened: 3, Note: `no finished row is in state "stopped"; states in the table: failed 3, completed 1`},
 			[]string{"adopted", "failed_1", "failed_2"},
 		},
 		"states in a window, its start within": {
@@ -89,7 +89,7 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 		},
 		"a state that no row has": {
 			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"expired"}} },
-			poller.Backfilled{},
+			poller.Backfilled{Note: `no finished row is in state "expired"; states in the table: failed 3, completed 1`},
 			nil,
 		},
 		"everything at once": {

@@ -16,6 +16,7 @@ type backfillRows struct {
 	ids     []string
 	asked   []bool
 	changed int
+	states  map[string]bool // that the rows are in
 
 	newIDs    []string
 	newPlaces []int64
@@ -29,10 +30,11 @@ func pick(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("pick rows: %w", err)
 	}
-	rows := &backfillRows{}
-	var id string
+	rows := &backfillRows{states: map[string]bool{}}
+	var id, state string
 	var known, asked, changes bool
-	_, err = pgx.ForEachRow(found, []any{&id, &known, &asked, &changes}, func() error {
+	_, err = pgx.ForEachRow(found, []any{&id, &state, &known, &asked, &changes}, func() error {
+		rows.states[state] = true
 		rows.ids = append(rows.ids, id)
 		rows.asked = append(rows.asked, asked)
 		if !known {

@@ -145,7 +145,7 @@ func operate(db table, pool *pgxpool.Pool) {
 		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &after, DryRun: true}, 0},
 		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after}, 1},
 	} {
-		if done, err := h.Backfill(db.Context(), c.b, time.Second); err != nil || done.Reopened != c.want {
+		if done, err := h.Backfill(db.Context(), c.b, time.Second); err != nil || done.Reopened != c.want || done.Note != "" {
 			db.Errorf("%+v: %+v, %v, want %d reopened", c.b, done, err, c.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,20 @@ func TestPrintAnotherAnswerAsJSON(t *testing.T) {
 	want := "{\n  \"mode\": \"stop\",\n  \"finished\": {\n    \"stopped\": 1\n  }\n}\n"
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+// The note of a backfill whose states match no row is what its sender looks for.
+func TestPrint_BackfillNote(t *testing.T) {
+	t.Parallel()
+	sum := poller.NewSummary("run-1", poller.ModeBackfill)
+	sum.Note = `no finished row is in state "faild"; states in the table: completed 12, failed 3`
+	var got bytes.Buffer
+	if err := status.Print(&got, []byte(sum.JSON())); err != nil {
+		t.Fatal(err)
+	}
+	if want := `  "note": "no finished row is in state \"faild\"; states in the table: completed 12, failed 3"`; !strings.Contains(got.String(), want) {
+		t.Errorf("printed %s, want %s in it", got.String(), want)
 	}
 }
 
