@@ -77,8 +77,8 @@ func work(t *testing.T, s *postgres.Store) (done int) {
 		if len(batch) == 0 { // nothing comes of giving the last row back
 			batch, hold = append(batch, finishing(hold.JobID, r.Lease)), poller.Release{}
 		}
-		outcomes, settleErr := s.Settle(t.Context(), batch)
-		done += count(outcomes, poller.Done)
+		results, settleErr := s.Settle(t.Context(), batch)
+		done += count(outcomes(results), poller.Done)
 		var releaseErr error
 		if hold.JobID != "" {
 			_, releaseErr = s.Release(t.Context(), got.Day.Date, []poller.Release{hold})

@@ -19,7 +19,8 @@ func refused(err error) bool {
 		return false
 	}
 	switch code {
-	case "40001", "40P01", lockNotAvailable:
+	case "40001", "40P01", lockNotAvailable,
+		"42P05": // a prepared statement's name is taken: of the driver or a pooler
 		return false
 	}
 	switch code[:2] {
