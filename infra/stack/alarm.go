@@ -153,8 +153,8 @@ func (a *app) readsSpent() rule {
 func (a *app) submissionStuck() rule {
 	return rule{
 		id: "SubmissionStuckAlarm", name: "submission-stuck",
-		description: "Rings when a submission has had no answer for 10 minutes; a video may be paid for and not followed. First: submit it again with the " +
-			"same key and body, which finds the same job and pays once; `make status` lists the keys.",
+		description: "Rings when a submission has had no answer for 10 minutes, or the table refused a bought job's row; a video may be paid for and not followed. " +
+			"First: `make status` lists the keys and what to fix; then submit again with the same key and body, which finds the same job and pays once.",
 		metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }

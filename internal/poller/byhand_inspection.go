@@ -37,7 +37,7 @@ type Inspection struct {
 	ReadsLeft        *int         `json:"reads_left"`    // null: no limit of one's own
 	Submissions      []Unfinished `json:"submissions"`   // sent and not answered yet, oldest first, at most the limit
 	SubmissionsTotal int          `json:"submissions_total"`
-	SubmissionsStuck int          `json:"submissions_stuck"` // of these, sent over ten minutes ago
+	SubmissionsStuck int          `json:"submissions_stuck"` // of these, sent over ten minutes ago, or unrecorded
 	Jobs             []JobRow     `json:"jobs,omitempty"`    // the rows of job_ids, by job_id
 	Unknown          []string     `json:"unknown,omitempty"` // job_ids that are not in the table
 }
@@ -89,10 +89,12 @@ type JobRow struct {
 	LastError         *string    `json:"last_error"`
 }
 
-// Unfinished is one paid post whose answer is not recorded yet. Asking the
+// Unfinished is one paid post whose job is not recorded yet. Asking the
 // submitter again with the same idempotency key ends it.
 type Unfinished struct {
 	IdempotencyKey string  `json:"idempotency_key"`
+	State          string  `json:"state"`  // sending, or unrecorded: bought, and the table refused its row
+	JobID          *string `json:"job_id"` // null: not known
 	AgeSeconds     int64   `json:"age_seconds"`
 	LastError      *string `json:"last_error"`
 }

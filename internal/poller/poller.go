@@ -176,7 +176,7 @@ type Backlog struct {
 	OldestDue        time.Duration // how late the latest of them is
 	Failing          int           // pending with nothing but errors for over 30 minutes
 	OldestPending    time.Duration // age by created_at, else since last_polled_at
-	StuckSubmissions int           // sent ten minutes ago and still without an answer
+	StuckSubmissions int           // sent ten minutes ago and still without an answer, or bought and refused by the table
 	ReadsToday       int
 }
 

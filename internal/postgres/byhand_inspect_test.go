@@ -28,6 +28,7 @@ func TestInspectTellsWhatIsInTheTable(t *testing.T) {
 	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, last_error, created_at) VALUES
 		('order-1', '{}', 'sending', 'http_5xx 503', now() - interval '11 minutes'), ('order-2', '{}', 'sending', NULL, now()),
 		('order-3', '{}', 'accepted', NULL, now()), ('order-4', '{}', 'rejected', '402', now())`)
+	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, job_id, last_error) VALUES ('order-5', '{}', 'unrecorded', 'job_5', 'SQLSTATE 23502')`)
 	before := h.checksum()
 	got := h.inspect(poller.Inspect{}, 100)
 
@@ -35,7 +36,7 @@ func TestInspectTellsWhatIsInTheTable(t *testing.T) {
 		t.Errorf("states, exact %v (-want +got):\n%s", got.StatesExact, diff)
 	}
 	figures := fmt.Sprint(got.Mode, got.Due, got.Leased, got.FailingTotal, got.ReadsToday, *got.ReadsLeft, got.SubmissionsTotal, got.SubmissionsStuck)
-	if want := fmt.Sprint("inspect", 1, 1, 2, 70, 30, 2, 1); figures != want {
+	if want := fmt.Sprint("inspect", 1, 1, 2, 70, 30, 3, 2); figures != want {
 		t.Errorf("mode, due, leased, failing, reads today and left, submissions, stuck = %s, want %s", figures, want)
 	}
 	if got.OldestDueSeconds < 3600 || got.OldestDueSeconds > 3700 {
@@ -44,8 +45,13 @@ func TestInspectTellsWhatIsInTheTable(t *testing.T) {
 	if len(got.Failing) != 2 || got.Failing[0].JobID != "backoff" || got.Failing[0].LastError != "http_5xx 503" || got.Failing[0].ConsecutiveErrors != 5 {
 		t.Errorf("failing jobs %+v, want backoff and leased", got.Failing)
 	}
-	if len(got.Submissions) != 2 || got.Submissions[0].IdempotencyKey != "order-1" || got.Submissions[0].AgeSeconds < 660 {
-		t.Errorf("submissions %+v, want order-1 and order-2", got.Submissions)
+	if len(got.Submissions) != 3 || got.Submissions[0].IdempotencyKey != "order-1" || got.Submissions[0].AgeSeconds < 660 || got.Submissions[0].State != "sending" {
+		t.Errorf("submissions %+v, want order-1, order-2 and order-5", got.Submissions)
+	}
+	for _, sub := range got.Submissions {
+		if unrecorded := sub.State == "unrecorded"; unrecorded != (sub.JobID != nil && *sub.JobID == "job_5") {
+			t.Errorf("submission %+v, want order-5 unrecorded with job_5", sub)
+		}
 	}
 	if got.Jobs != nil || got.Unknown != nil {
 		t.Errorf("shows rows nobody asked for: %v, %v", got.Jobs, got.Unknown)

@@ -59,16 +59,17 @@ SELECT v.job_id, ` + shownTime("v.failing_since") + `, v.consecutive_errors, coa
          LIMIT $1::bigint) v
  ORDER BY v.failing_since, v.job_id`
 
-// countUnfinished counts intents that were sent and have no recorded answer.
+// countUnfinished counts intents that have no recorded answer, and bought jobs
+// whose rows the table refused.
 const countUnfinished = `
-SELECT count(*), count(*) FILTER (WHERE s.created_at <= statement_timestamp() - $1::bigint * interval '1 microsecond')
-  FROM (SELECT created_at FROM video_submissions WHERE state = 'sending' LIMIT $2::bigint) s`
+SELECT count(*), count(*) FILTER (WHERE s.state = 'unrecorded' OR s.created_at <= statement_timestamp() - $1::bigint * interval '1 microsecond')
+  FROM (SELECT created_at, state FROM video_submissions WHERE state IN ('sending', 'unrecorded') LIMIT $2::bigint) s`
 
 // unfinished lists them, the oldest first; never the request.
 var unfinished = `
-SELECT s.idempotency_key, ` + elapsedSince("s.created_at") + ` / 1000000, s.last_error
+SELECT s.idempotency_key, s.state, s.job_id, ` + elapsedSince("s.created_at") + ` / 1000000, s.last_error
   FROM video_submissions s
- WHERE s.state = 'sending'
+ WHERE s.state IN ('sending', 'unrecorded')
  ORDER BY s.created_at, s.idempotency_key
  LIMIT $1::bigint`
 

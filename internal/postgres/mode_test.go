@@ -150,6 +150,8 @@ func TestBacklogCountsWhatWaits(t *testing.T) {
 	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES
 	         ('stuck', '{}', 'sending', now() - interval '11 minutes'),
 	         ('under way', '{}', 'sending', now() - interval '9 minutes'),
+	         ('unrecorded', '{}', 'unrecorded', now()),
+	         ('rejected', '{}', 'rejected', now() - interval '1 hour'),
 	         ('accepted', '{}', 'accepted', now() - interval '1 hour')`)
 	db.exec(`INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'utc')::date, 7)`)
 	got, err := postgres.NewStore(db.pool).Backlog(t.Context())
@@ -163,7 +165,7 @@ func TestBacklogCountsWhatWaits(t *testing.T) {
 		t.Errorf("oldest pending %v, want two hours", got.OldestPending)
 	}
 	got.OldestDue, got.OldestPending = 0, 0
-	want := poller.Backlog{Pending: 6, Due: 4, Failing: 1, StuckSubmissions: 1, ReadsToday: 7}
+	want := poller.Backlog{Pending: 6, Due: 4, Failing: 1, StuckSubmissions: 2, ReadsToday: 7}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -131,7 +131,8 @@ SELECT c.pending, c.due, c.failing,
        (SELECT count(*)
         FROM (SELECT 1
               FROM video_submissions
-              WHERE state = 'sending' AND created_at < now() - interval '10 minutes'
+              WHERE state IN ('sending', 'unrecorded')
+                AND (state = 'unrecorded' OR created_at < now() - interval '10 minutes')
               LIMIT 100000) AS stuck),
        coalesce((SELECT reads FROM read_budget WHERE day = (now() AT TIME ZONE 'utc')::date), 0)
 FROM counted AS c`

@@ -56,9 +56,11 @@ type row struct {
 	LastError         *string    `json:"last_error"`
 }
 
-// submission is a paid post without a recorded answer.
+// submission is a paid post without a recorded job.
 type submission struct {
 	IdempotencyKey string  `json:"idempotency_key"`
+	State          string  `json:"state"`
+	JobID          *string `json:"job_id"`
 	AgeSeconds     int64   `json:"age_seconds"`
 	LastError      *string `json:"last_error"`
 }

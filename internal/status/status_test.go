@@ -43,8 +43,11 @@ func TestPrintAnInspect(t *testing.T) {
 				{JobID: "job_7", CreatedAt: in(-45 * 24 * time.Hour), AgeSeconds: 45 * 86400, Polls: 9000, SumeStatus: ptr("processing"), NextPollAt: in(time.Hour)},
 				{JobID: "job_8", AgeSeconds: 36525 * 86400},
 			},
-			SubmissionsTotal: 1, SubmissionsStuck: 1,
-			Submissions: []poller.Unfinished{{IdempotencyKey: "order-42", AgeSeconds: 700, LastError: ptr("http_5xx 502")}},
+			SubmissionsTotal: 2, SubmissionsStuck: 2,
+			Submissions: []poller.Unfinished{
+				{IdempotencyKey: "order-42", State: "sending", AgeSeconds: 700, LastError: ptr("http_5xx 502")},
+				{IdempotencyKey: "order-43", State: "unrecorded", JobID: ptr("job_8"), AgeSeconds: 5, LastError: ptr("SQLSTATE 23502, table video_jobs, column customer_id")},
+			},
 			Jobs: []poller.JobRow{
 				{JobID: "job_1", State: "pending", SumeStatus: ptr("processing"), CreatedAt: in(-50 * time.Hour), NextPollAt: in(15 * time.Minute), LastPolledAt: in(-5 * time.Second), Polls: 30, ConsecutiveErrors: 12, LastError: ptr("http_5xx 503")},
 				{JobID: "job_3", State: "completed", NextPollAt: in(-time.Hour), FinishedAt: in(-time.Hour), Polls: 3},

@@ -66,7 +66,7 @@ func (v view) overview(b *strings.Builder) {
 	}
 	fmt.Fprintf(&w, "reads today\t%d, %s\n", v.ReadsToday, left)
 	fmt.Fprintf(&w, "unfinished submissions\t%d%s\n", v.SubmissionsTotal,
-		after(v.SubmissionsStuck > 0, strconv.Itoa(v.SubmissionsStuck)+" for over ten minutes"))
+		after(v.SubmissionsStuck > 0, strconv.Itoa(v.SubmissionsStuck)+" for over ten minutes or unrecorded"))
 	align(b, w.String())
 }
 
@@ -121,9 +121,9 @@ func (v view) submissions(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nUNFINISHED SUBMISSIONS (%d of %d, the oldest first; submit again with the same key)\n", len(v.Submissions), v.SubmissionsTotal)
 	var w strings.Builder
-	fmt.Fprintln(&w, "IDEMPOTENCY KEY\tAGE\tLAST ERROR")
+	fmt.Fprintln(&w, "IDEMPOTENCY KEY\tSTATE\tJOB\tAGE\tLAST ERROR")
 	for _, s := range v.Submissions {
-		fmt.Fprintf(&w, "%s\t%s\t%s\n", clean(s.IdempotencyKey), span(float64(s.AgeSeconds)), word(s.LastError))
+		fmt.Fprintf(&w, "%s\t%s\t%s\t%s\t%s\n", clean(s.IdempotencyKey), word(&s.State), word(s.JobID), span(float64(s.AgeSeconds)), word(s.LastError))
 	}
 	align(b, w.String())
 }

@@ -22,5 +22,5 @@ const (
 	FailingJobs          = "FailingJobs"          // without a good answer for over 30 minutes
 	LatenessSeconds      = "LatenessSeconds"      // due time to claim, of each read
 	ReadsToday           = "ReadsToday"           // reads taken from the day's allowance
-	StuckSubmissions     = "StuckSubmissions"     // sent ten minutes ago, no answer yet
+	StuckSubmissions     = "StuckSubmissions"     // sent ten minutes ago, no answer yet, or unrecorded
 )
