@@ -20,24 +20,29 @@ func TestAnswersOfTheAPI(t *testing.T) {
 	tests := map[string]struct {
 		fault sumetest.Fault
 		err   error
-		left  string // state and last_error
+		left  string // state, http_status and unanswered
 		again error
 	}{
-		"402":           {status(http.StatusPaymentRequired), submit.ErrRejected, "rejected http 402 insufficient_credits", nil},
-		"422":           {status(http.StatusUnprocessableEntity), submit.ErrRejected, "rejected http 422", submit.ErrRejected},
-		"403":           {status(http.StatusForbidden), submit.ErrRejected, "rejected http 403", submit.ErrRejected},
-		"404":           {status(http.StatusNotFound), submit.ErrRejected, "rejected http 404", submit.ErrRejected},
-		"429 for hours": {sumetest.Fault{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, submit.ErrRejected, "rejected http 429 rate_limit_exceeded", nil},
-		"401":           {status(http.StatusUnauthorized), submit.ErrUnauthorized, "sending http 401", nil},
-		"500 for ever":  {status(http.StatusInternalServerError), submit.ErrUnanswered, "sending http 500", nil},
-		"no answer":     {sumetest.Fault{Break: sumetest.BreakCut}, submit.ErrUnanswered, "sending ", nil},
-		"a web page":    {sumetest.Fault{Body: "<!doctype html>", Header: html}, submit.ErrUnanswered, "sending http 200", nil},
-		"no job id":     {sumetest.Fault{Status: 202, Body: `{"data": {"status": "queued"}}`}, submit.ErrUnanswered, "sending http 202", nil},
-		"an id of dots": {sumetest.Fault{Status: 202, Body: `{"job_id": ".."}`}, submit.ErrUnanswered, "sending http 202", nil},
-		"a redirect":    {sumetest.Fault{Status: 307, Header: map[string]string{"Location": "/v1/videos/"}}, submit.ErrUnanswered, "sending http 307", nil},
+		"402":           {status(http.StatusPaymentRequired), submit.ErrRejected, "rejected 402 f", nil},
+		"422":           {status(http.StatusUnprocessableEntity), submit.ErrRejected, "rejected 422 f", submit.ErrRejected},
+		"403":           {status(http.StatusForbidden), submit.ErrRejected, "rejected 403 f", nil},
+		"404":           {status(http.StatusNotFound), submit.ErrRejected, "rejected 404 f", nil},
+		"405":           {status(405), submit.ErrRejected, "rejected 405 f", nil},
+		"407":           {status(407), submit.ErrRejected, "rejected 407 f", nil},
+		"451":           {status(451), submit.ErrRejected, "rejected 451 f", nil},
+		"413":           {status(413), submit.ErrRejected, "rejected 413 f", submit.ErrRejected},
+		"415":           {status(415), submit.ErrRejected, "rejected 415 f", submit.ErrRejected},
+		"429 for hours": {sumetest.Fault{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, submit.ErrRejected, "rejected 429 f", nil},
+		"401":           {status(http.StatusUnauthorized), submit.ErrUnauthorized, "sending 401 f", nil},
+		"500 for ever":  {status(http.StatusInternalServerError), submit.ErrUnanswered, "sending 500 t", nil},
+		"no answer":     {sumetest.Fault{Break: sumetest.BreakCut}, submit.ErrUnanswered, "sending - t", nil},
+		"a web page":    {sumetest.Fault{Body: "<!doctype html>", Header: html}, submit.ErrUnanswered, "sending 200 t", nil},
+		"no job id":     {sumetest.Fault{Status: 202, Body: `{"data": {"status": "queued"}}`}, submit.ErrUnanswered, "sending 202 t", nil},
+		"an id of dots": {sumetest.Fault{Status: 202, Body: `{"job_id": ".."}`}, submit.ErrUnanswered, "sending 202 t", nil},
+		"a redirect":    {sumetest.Fault{Status: 307, Header: map[string]string{"Location": "/v1/videos/"}}, submit.ErrUnanswered, "sending 307 t", nil},
 		"a URL in an answer": {
 			sumetest.Fault{Status: 400, Body: `{"error": {"code": "bad", "message": "see https://sume.test/x?sig=1"}, "request_id": "req_7"}`},
-			submit.ErrRejected, "rejected http 400 bad", submit.ErrRejected,
+			submit.ErrRejected, "rejected 400 f", submit.ErrRejected,
 		},
 	}
 	for name, tt := range tests {
@@ -48,7 +53,8 @@ func TestAnswersOfTheAPI(t *testing.T) {
 			if got, err := m.briefly(t); !errors.Is(err, tt.err) {
 				t.Errorf("got %+v, %v; want %v", got, err, tt.err)
 			}
-			left := m.rows(t, `SELECT left(state || ' ' || last_error, $1) FROM video_submissions WHERE last_error !~ '://'`, len(tt.left))
+			left := m.rows(t, `
+SELECT concat_ws(' ', state, coalesce(http_status::text, '-'), unanswered) FROM video_submissions WHERE last_error !~ '://'`)
 			if diff := cmp.Diff([]string{tt.left}, left); diff != "" {
 				t.Errorf("submission (-want +got):\n%s", diff)
 			}

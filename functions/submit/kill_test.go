@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	const (
 		holdIntent = `INSERT INTO video_submissions (idempotency_key, request) VALUES ('order-42', '{}')`
 		holdRecord = `INSERT INTO video_jobs (job_id) VALUES ('job_bought_1')`
+		holdTrial  = `LOCK TABLE video_jobs IN EXCLUSIVE MODE`
 	)
 	hang := sumetest.Fault{Times: 1, Break: sumetest.BreakHang}
 	hangSold := sumetest.Fault{Times: 1, Break: sumetest.BreakHang, Make: true}
@@ -31,6 +33,8 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		left   []string       // state of the submission, then its row
 		billed int
 	}{
+		"in the trial":                {holdTrial, true, sumetest.Fault{}, []string{}, 0},
+		"before the trial's answer":   {holdTrial, false, sumetest.Fault{}, []string{}, 0},
 		"before the intent":           {holdIntent, true, sumetest.Fault{}, []string{}, 0},
 		"while the intent is written": {holdIntent, false, sumetest.Fault{}, []string{"sending -"}, 0},
 		"in a post that is not heard": {"", false, hang, []string{"sending -"}, 0},
@@ -62,6 +66,53 @@ FROM video_submissions s LEFT JOIN video_jobs j ON j.idempotency_key = s.idempot
 			m.settled(t, "order-42")
 			if billed := m.api.Stats().Billed; billed != 1 {
 				t.Errorf("%d jobs billed", billed)
+			}
+		})
+	}
+}
+
+// TestSubmit_KilledWhileJobIsKept kills the built function while it keeps a
+// bought job's id, or marks it as unrecorded, with a table that refuses the row.
+func TestSubmit_KilledWhileJobIsKept(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		state string // of the row that the killed statement would have written
+		lost  bool
+		left  string
+		posts int // in the end
+	}{
+		"before the id is kept":       {"sending", true, "sending -", 2},
+		"before the keeping's answer": {"sending", false, "sending job_bought_1", 1},
+		"before the mark":             {"unrecorded", true, "sending job_bought_1", 1},
+		"before the mark's answer":    {"unrecorded", false, "unrecorded job_bought_1", 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t, sumetest.Options{})
+			// The function waits in the statement that writes the state: the trigger
+			// asks for a lock that the test holds from the post on.
+			m.exec(t, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NEW; END $$;
+CREATE TRIGGER wait BEFORE UPDATE ON video_submissions FOR EACH ROW
+WHEN (NEW.state = '`+tt.state+`' AND NEW.job_id IS NOT NULL) EXECUTE FUNCTION wait()`)
+			refuse := sync.OnceFunc(func() { m.exec(t, refusedTables["NOT NULL column"].refuse) })
+			m.onPost.Store(&refuse)
+			m.killWhile(t, `SELECT pg_advisory_xact_lock(42)`, tt.lost)
+			m.onPost.Store(nil)
+			left := m.rows(t, `SELECT state || ' ' || coalesce(job_id, '-') FROM video_submissions`)
+			if diff := cmp.Diff([]string{tt.left}, left); diff != "" {
+				t.Errorf("the death left (-want +got):\n%s", diff)
+			}
+			m.exec(t, `DROP FUNCTION wait() CASCADE; `+refusedTables["NOT NULL column"].fix)
+			again := m.sandbox(t)
+			for _, order := range [][]byte{resend("order-42"), payload("order-42")} {
+				if got, failure := invoke(t, again, order); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
+					t.Errorf("asked again: %+v, %s", got, failure)
+				}
+			}
+			m.settled(t, "order-42")
+			if stats := m.api.Stats(); stats.Billed != 1 || len(stats.Posts) != tt.posts {
+				t.Errorf("%d jobs billed, %d posts; want 1 and %d", stats.Billed, len(stats.Posts), tt.posts)
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"context"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ type market struct {
 	url         string // of the API and of the secrets' manager
 	store       submit.Store
 	client      *sume.Client
+	onPost      atomic.Pointer[func()] // called when a post arrives
 }
 
 const video = "{ \"prompt\":  \"a\",\n\"b\":1.10, \"a\" : 2 }"
@@ -32,7 +35,13 @@ func newMarket(t *testing.T, o sumetest.Options) *market {
 	t.Helper()
 	m := &market{databaseURL: pgtest.URL(t), api: sumetest.New(o), secrets: sumetest.NewSecrets()}
 	m.db = pgtest.Pool(t, m.databaseURL)
-	server, err := sumetest.Listen(sumetest.Handler(m.api, m.secrets))
+	handler := sumetest.Handler(m.api, m.secrets)
+	server, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if call := m.onPost.Load(); call != nil && r.URL.Path == "/v1/videos" {
+			(*call)()
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +87,13 @@ func (m *market) briefly(t *testing.T) (submit.Result, error) {
 	s := m.submitter()
 	s.Backoff = 500 * time.Millisecond
 	return s.Submit(ctx, submit.Request{Key: "order-42", Video: []byte(video)})
+}
+
+func (m *market) exec(t *testing.T, sql string) {
+	t.Helper()
+	if _, err := m.db.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // rows returns a query's one column.

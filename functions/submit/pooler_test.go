@@ -117,3 +117,22 @@ func TestSubmitThroughAPooler(t *testing.T) {
 		t.Errorf("10 orders, %d jobs billed", billed)
 	}
 }
+
+func TestSubmit_TableRefusesThroughAPooler(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{})
+	m.throughPooler(t)
+	f := m.sandbox(t)
+	table := refusedTables["deferred foreign key"]
+	m.exec(t, table.refuse)
+	refusal(t, f, payload("order-42"), "database: nothing was sent", table.names)
+	m.exec(t, table.fix)
+	refuse := func() {
+		m.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT of_an_order FOREIGN KEY (job_id) REFERENCES orders (id)`)
+	}
+	m.onPost.Store(&refuse)
+	refusal(t, f, payload("order-42"), "unrecorded: job_bought_1", table.names)
+	refusal(t, f, resend("order-42"), "unrecorded: job_bought_1", table.names)
+	m.exec(t, table.fix)
+	m.bought(t, f)
+}

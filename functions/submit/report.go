@@ -12,7 +12,7 @@ import (
 // kinds are how an invocation can fail; an error's text begins with its kind.
 var kinds = []error{
 	submit.ErrPayload, submit.ErrRefused, submit.ErrRejected, submit.ErrUnanswered,
-	submit.ErrUnauthorized, submit.ErrDatabase, submit.ErrTwoJobs, errSecret, errPanicked,
+	submit.ErrUnauthorized, submit.ErrDatabase, submit.ErrUnrecorded, submit.ErrTwoJobs, errSecret, errPanicked,
 }
 
 // kind returns the kind of an error, empty where it has none.
@@ -26,8 +26,8 @@ func kind(err error) string {
 }
 
 // report writes the summary line, whatever the logger's level. It holds
-// neither the order's body and idempotency key nor the API's message, which may
-// quote them.
+// neither the order's body and idempotency key nor the API's or a trigger's
+// message, which may quote them.
 func (h *handler) report(ctx context.Context, result submit.Result, err error, took time.Duration) {
 	level, outcome := slog.LevelInfo, "accepted"
 	attrs := []slog.Attr{
@@ -52,12 +52,19 @@ func (h *handler) report(ctx context.Context, result submit.Result, err error, t
 
 // loggable returns what of an error may stand in a log.
 func loggable(err error) string {
-	var fault *submit.Fault
+	var (
+		fault   *submit.Fault
+		refusal *submit.Refusal
+	)
 	switch {
+	case errors.As(err, &refusal):
+		return refusal.Brief()
 	case errors.As(err, &fault):
 		return fault.Brief()
 	case errors.Is(err, submit.ErrRejected):
 		return "rejected earlier, not sent again"
+	case errors.Is(err, submit.ErrUnrecorded):
+		return "bought earlier, neither its row nor its id could be stored"
 	}
 	return err.Error()
 }

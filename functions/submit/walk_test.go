@@ -36,16 +36,34 @@ func through[T any](m *mortal, call func() (T, error)) (T, error) {
 	return call()
 }
 
+func (m *mortal) Find(ctx context.Context, key string) (submit.Submission, error) {
+	return through(m, func() (submit.Submission, error) { return m.Store.Find(ctx, key) })
+}
+
+func (m *mortal) Try(ctx context.Context, key string) error {
+	_, err := through(m, func() (struct{}, error) { return struct{}{}, m.Store.Try(ctx, key) })
+	return err
+}
+
 func (m *mortal) Open(ctx context.Context, key string, request []byte) (submit.Submission, error) {
 	return through(m, func() (submit.Submission, error) { return m.Store.Open(ctx, key, request) })
 }
 
-func (m *mortal) Mark(ctx context.Context, key, state, lastError string) (submit.Submission, error) {
-	return through(m, func() (submit.Submission, error) { return m.Store.Mark(ctx, key, state, lastError) })
+func (m *mortal) Mark(ctx context.Context, key string, o submit.Outcome) (submit.Submission, error) {
+	return through(m, func() (submit.Submission, error) { return m.Store.Mark(ctx, key, o) })
+}
+
+func (m *mortal) Keep(ctx context.Context, key, jobID string) error {
+	_, err := through(m, func() (struct{}, error) { return struct{}{}, m.Store.Keep(ctx, key, jobID) })
+	return err
 }
 
 func (m *mortal) Accept(ctx context.Context, key, jobID string) (submit.Submission, error) {
 	return through(m, func() (submit.Submission, error) { return m.Store.Accept(ctx, key, jobID) })
+}
+
+func (m *mortal) Unrecord(ctx context.Context, key, jobID, reason string) (submit.Submission, error) {
+	return through(m, func() (submit.Submission, error) { return m.Store.Unrecord(ctx, key, jobID, reason) })
 }
 
 func (m *mortal) Submit(ctx context.Context, key string, body []byte) (submit.Answer, error) {
@@ -70,7 +88,7 @@ func (m *market) buyUntil(t *testing.T, key string, end int) (died bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	_, err := s.Submit(ctx, submit.Request{Key: key, Video: []byte(video)})
-	if err != nil && !errors.Is(err, submit.ErrRejected) {
+	if err != nil && !errors.Is(err, submit.ErrRejected) && !errors.Is(err, submit.ErrUnrecorded) {
 		t.Errorf("%s: %v", key, err)
 	}
 	return false
@@ -84,13 +102,13 @@ func TestDyingAtEveryPoint(t *testing.T) {
 		fault  sumetest.Fault
 		points int // at least so many there are
 	}{
-		"the API answers":                {sumetest.Fault{}, 6},
-		"an answer is lost":              {sumetest.Fault{Times: 1, Break: sumetest.BreakClose}, 6},
-		"the first post is not heard":    {sumetest.Fault{Times: 1, Status: http.StatusServiceUnavailable}, 10},
-		"503 after the job was made":     {sumetest.Fault{Times: 1, Status: http.StatusServiceUnavailable, Make: true}, 10},
-		"the first answer is cut":        {sumetest.Fault{Times: 1, Break: sumetest.BreakCut}, 10},
-		"credits are missing at first":   {sumetest.Fault{Times: 1, Status: http.StatusPaymentRequired}, 6},
-		"the rate is exceeded for hours": {sumetest.Fault{Times: 1, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "7200"}}, 6},
+		"the API answers":                {sumetest.Fault{}, 12},
+		"an answer is lost":              {sumetest.Fault{Times: 1, Break: sumetest.BreakClose}, 12},
+		"the first post is not heard":    {sumetest.Fault{Times: 1, Status: http.StatusServiceUnavailable}, 16},
+		"503 after the job was made":     {sumetest.Fault{Times: 1, Status: http.StatusServiceUnavailable, Make: true}, 16},
+		"the first answer is cut":        {sumetest.Fault{Times: 1, Break: sumetest.BreakCut}, 16},
+		"credits are missing at first":   {sumetest.Fault{Times: 1, Status: http.StatusPaymentRequired}, 10},
+		"the rate is exceeded for hours": {sumetest.Fault{Times: 1, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "7200"}}, 10},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,5 +170,39 @@ func TestTwinsAtOnce(t *testing.T) {
 	m.settled(t, "order-42")
 	if billed := m.api.Stats().Billed; billed != 1 {
 		t.Errorf("%d jobs billed", billed)
+	}
+}
+
+// TestSubmit_DiesWhileTableRefuses walks all points at which a submission can
+// die whose row the table refuses only once the post was made. The table is
+// fixed then, and the key asked for again.
+func TestSubmit_DiesWhileTableRefuses(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, sumetest.Options{})
+	end, known := 1, 0
+	for died := true; died; end++ {
+		key := fmt.Sprintf("order-%d", end)
+		refuse := func() {
+			m.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT only_old CHECK (idempotency_key <> '`+key+`')`)
+		}
+		m.onPost.Store(&refuse)
+		died = m.buyUntil(t, key, end)
+		m.onPost.Store(nil)
+		m.exec(t, `ALTER TABLE video_jobs DROP CONSTRAINT IF EXISTS only_old`)
+		sent, _ := m.posts(key)
+		id := m.rows(t, `SELECT job_id FROM video_submissions WHERE idempotency_key = $1 AND job_id IS NOT NULL`, key)
+		m.askUntilSold(t, key)
+		m.settled(t, key)
+		if posts, _ := m.posts(key); len(id) > 0 {
+			if known++; len(posts) != len(sent) {
+				t.Errorf("%s: posted again although its job %s was known", key, id[0])
+			}
+		}
+	}
+	if known < 6 {
+		t.Errorf("the job was known at %d deaths, want at least 6", known)
+	}
+	if billed := m.api.Stats().Billed; billed != end-1 {
+		t.Errorf("%d orders, %d jobs billed", end-1, billed)
 	}
 }

@@ -143,7 +143,7 @@ func lookAtSubmissions(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, 
 	}
 	var sub poller.Unfinished
 	rows, err := tx.Query(ctx, unfinished, int64(limit))
-	if seen.Submissions, err = collect(rows, err, &sub, &sub.IdempotencyKey, &sub.AgeSeconds, &sub.LastError); err != nil {
+	if seen.Submissions, err = collect(rows, err, &sub, &sub.IdempotencyKey, &sub.State, &sub.JobID, &sub.AgeSeconds, &sub.LastError); err != nil {
 		return fmt.Errorf("list submissions: %w", err)
 	}
 	for i := range seen.Submissions {

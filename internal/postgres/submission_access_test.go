@@ -29,9 +29,20 @@ func withParameter(t *testing.T, databaseURL, name, value string) string {
 func buyAll(t *testing.T, store submit.Store) {
 	t.Helper()
 	for range 2 {
+		if err := store.Try(t.Context(), "order-42"); err != nil {
+			t.Error(err)
+		}
 		openSubmission(t, store, "order-42", `{"p": 1}`)
-		markSubmission(t, store, "order-42", submit.Rejected, "http 402")
-		markSubmission(t, store, "order-42", submit.Sending, "http 402")
+		markSubmission(t, store, "order-42", noCredits)
+		if sub, err := store.Find(t.Context(), "order-42"); err != nil || sub.JobID == "" && (sub.HTTPStatus != 402 || !sub.Unanswered) {
+			t.Errorf("got %+v, %v", sub, err)
+		}
+		if err := store.Keep(t.Context(), "order-42", "job_1"); err != nil {
+			t.Error(err)
+		}
+		if _, err := store.Unrecord(t.Context(), "order-42", "job_1", "no room"); err != nil {
+			t.Error(err)
+		}
 		if sub := acceptSubmission(t, store, "order-42", "job_1"); sub.State != submit.Accepted || sub.JobState != "pending" {
 			t.Errorf("got %+v, want accepted", sub)
 		}

@@ -33,14 +33,16 @@ func openSubmission(t *testing.T, store submit.Store, key, request string) submi
 	return sub
 }
 
-func markSubmission(t *testing.T, store submit.Store, key, state, lastError string) submit.Submission {
+func markSubmission(t *testing.T, store submit.Store, key string, outcome submit.Outcome) submit.Submission {
 	t.Helper()
-	sub, err := store.Mark(t.Context(), key, state, lastError)
+	sub, err := store.Mark(t.Context(), key, outcome)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sub
 }
+
+var noCredits = submit.Outcome{State: submit.Rejected, HTTPStatus: 402, Unanswered: true, LastError: "no credits"}
 
 func acceptSubmission(t *testing.T, store submit.Store, key, jobID string) submit.Submission {
 	t.Helper()
@@ -149,7 +151,7 @@ func TestAccept(t *testing.T) {
 		},
 		"rejected by a twin's post": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
-				markSubmission(t, store, "order-42", submit.Rejected, "http 402")
+				markSubmission(t, store, "order-42", noCredits)
 			},
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
 			[]string{job},
@@ -160,6 +162,41 @@ func TestAccept(t *testing.T) {
 			},
 			submit.Submission{State: submit.Accepted, JobID: "job_0", JobState: "pending"},
 			[]string{"job_0 pending order-42 0 0 t t", job},
+		},
+		"killed once the id was kept": {
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
+				if err := store.Keep(t.Context(), "order-42", "job_1"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{job},
+		},
+		"another job's id kept before": {
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
+				if err := store.Keep(t.Context(), "order-42", "job_0"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			submit.Submission{State: submit.Sending, JobID: "job_0"},
+			[]string{job},
+		},
+		"unrecorded": {
+			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
+				if sub, err := store.Unrecord(t.Context(), "order-42", "job_1", "no room"); err != nil || sub.State != submit.Unrecorded || sub.LastError != "no room" {
+					t.Fatalf("got %+v, %v", sub, err)
+				}
+			},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{job},
+		},
+		"a row inserted by hand, and a table that refuses": {
+			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
+				runSQL(t, pool, `INSERT INTO video_jobs (job_id) VALUES ('job_1'); ALTER TABLE video_jobs ADD COLUMN customer_id bigint NOT NULL DEFAULT 7;
+				                 ALTER TABLE video_jobs ALTER COLUMN customer_id DROP DEFAULT`)
+			},
+			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
+			[]string{"job_1 pending - 0 0 t t"},
 		},
 		"a row that is finished already": {
 			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
@@ -212,18 +249,24 @@ func TestMark(t *testing.T) {
 	store, pool := submissions(t)
 	openSubmission(t, store, "order-42", `{"p": 1}`)
 	runSQL(t, pool, `UPDATE video_submissions SET created_at = now() - interval '25 hours'`)
-	if sub := markSubmission(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Rejected || sub.LastError != "http 422" {
+	if sub := markSubmission(t, store, "order-42", noCredits); sub.State != submit.Rejected || sub.HTTPStatus != 402 || !sub.Unanswered || sub.LastError != "no credits" {
 		t.Errorf("got %+v, want rejected", sub)
 	}
-	if sub := markSubmission(t, store, "order-42", submit.Sending, ""); sub.State != submit.Sending || sub.LastError != "" ||
-		sub.Age < 25*time.Hour || sub.Age > 26*time.Hour {
+	if sub := markSubmission(t, store, "order-42", submit.Outcome{State: submit.Sending}); sub.State != submit.Sending || sub.HTTPStatus != 0 || sub.Unanswered ||
+		sub.LastError != "" || sub.Age < 25*time.Hour || sub.Age > 26*time.Hour {
 		t.Errorf("got %+v, want sending, 25 hours old", sub)
 	}
+	if err := store.Keep(t.Context(), "order-42", "job_1"); err != nil {
+		t.Fatal(err)
+	}
+	if sub := markSubmission(t, store, "order-42", noCredits); sub.State != submit.Sending || sub.JobID != "job_1" || sub.HTTPStatus != 0 {
+		t.Errorf("got %+v, want the known job kept", sub)
+	}
 	acceptSubmission(t, store, "order-42", "job_1")
-	if sub := markSubmission(t, store, "order-42", submit.Rejected, "http 422"); sub.State != submit.Accepted || sub.JobID != "job_1" || sub.LastError != "" {
+	if sub := markSubmission(t, store, "order-42", noCredits); sub.State != submit.Accepted || sub.JobID != "job_1" || sub.LastError != "" {
 		t.Errorf("got %+v, want the acceptance kept", sub)
 	}
-	if _, err := store.Mark(t.Context(), "another", submit.Rejected, ""); err == nil {
+	if _, err := store.Mark(t.Context(), "another", noCredits); err == nil {
 		t.Error("marking a key that is not there succeeded")
 	}
 }

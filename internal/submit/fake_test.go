@@ -32,6 +32,23 @@ func (m *memory) do(method string, change func()) (submit.Submission, error) {
 	return sub, nil
 }
 
+func (m *memory) Find(context.Context, string) (submit.Submission, error) {
+	m.mu.Lock()
+	known := m.sub != nil
+	m.mu.Unlock()
+	if !known {
+		return submit.Submission{}, nil
+	}
+	return m.do("find", func() {})
+}
+
+func (m *memory) Try(context.Context, string) error {
+	if m.fail == nil {
+		return nil
+	}
+	return m.fail("try")
+}
+
 func (m *memory) Open(_ context.Context, _ string, request []byte) (submit.Submission, error) {
 	return m.do("open", func() {
 		if m.sub == nil {
@@ -40,18 +57,36 @@ func (m *memory) Open(_ context.Context, _ string, request []byte) (submit.Submi
 	})
 }
 
-func (m *memory) Mark(_ context.Context, _, state, lastError string) (submit.Submission, error) {
+func (m *memory) Mark(_ context.Context, _ string, o submit.Outcome) (submit.Submission, error) {
 	return m.do("mark", func() {
-		if m.sub.State != submit.Accepted {
-			m.sub.State, m.sub.LastError = state, lastError
+		if m.sub.JobID == "" {
+			m.sub.State, m.sub.HTTPStatus, m.sub.Unanswered, m.sub.LastError = o.State, o.HTTPStatus, o.Unanswered, o.LastError
 		}
 	})
 }
 
+func (m *memory) Keep(_ context.Context, _, jobID string) error {
+	_, err := m.do("keep", func() {
+		if m.sub.JobID == "" {
+			m.sub.State, m.sub.JobID = submit.Sending, jobID
+		}
+	})
+	return err
+}
+
 func (m *memory) Accept(_ context.Context, _, jobID string) (submit.Submission, error) {
 	return m.do("accept", func() {
-		if m.sub.State != submit.Accepted {
-			m.sub.State, m.sub.JobID, m.sub.JobState, m.sub.LastError = submit.Accepted, jobID, "pending", ""
+		if m.sub.JobID == "" || m.sub.JobID == jobID {
+			m.sub.State, m.sub.JobID, m.sub.JobState = submit.Accepted, jobID, "pending"
+			m.sub.HTTPStatus, m.sub.Unanswered, m.sub.LastError = 0, false, ""
+		}
+	})
+}
+
+func (m *memory) Unrecord(_ context.Context, _, jobID, reason string) (submit.Submission, error) {
+	return m.do("unrecord", func() {
+		if m.sub.State != submit.Accepted && (m.sub.JobID == "" || m.sub.JobID == jobID) {
+			m.sub.State, m.sub.JobID, m.sub.LastError = submit.Unrecorded, jobID, reason
 		}
 	})
 }

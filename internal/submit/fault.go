@@ -17,7 +17,7 @@ func (f *Fault) Brief() string { return f.text("") }
 func (f *Fault) text(message string) string {
 	var parts []string
 	if f.HTTPStatus != 0 {
-		parts = append(parts, statusPrefix+strconv.Itoa(f.HTTPStatus))
+		parts = append(parts, "http "+strconv.Itoa(f.HTTPStatus))
 	}
 	for _, part := range []string{cut(f.Code), cut(f.Reason), message} {
 		if part != "" {
@@ -31,24 +31,6 @@ func (f *Fault) text(message string) string {
 		return "no answer"
 	}
 	return strings.Join(parts, " ")
-}
-
-// statusPrefix stands before the HTTP status in last_error; statusOf reads it.
-const statusPrefix = "http "
-
-// statusOf returns the HTTP status that a last_error begins with, 0 where it
-// names none.
-func statusOf(lastError string) int {
-	rest, ok := strings.CutPrefix(lastError, statusPrefix)
-	if !ok {
-		return 0
-	}
-	number, _, _ := strings.Cut(rest, " ")
-	status, err := strconv.Atoi(number)
-	if err != nil {
-		return 0
-	}
-	return status
 }
 
 // longest is how much of one field of the API's answer is kept, in bytes.

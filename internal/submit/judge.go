@@ -3,7 +3,7 @@ package submit
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -17,15 +17,19 @@ var (
 	ErrUnanswered   = errors.New("unanswered")   // the intent is kept; asking again is safe
 	ErrUnauthorized = errors.New("unauthorized") // the API key was refused; the intent is kept
 	ErrDatabase     = errors.New("database")     // the intent is kept where it was written; asking again is safe
+	ErrUnrecorded   = errors.New("unrecorded")   // bought, and the table refused the job's row; the key is not posted again
 	ErrTwoJobs      = errors.New("two jobs")     // the API gave one key two jobs; both are followed
 )
 
 // HTTP statuses that the rules tell apart.
 const (
+	badRequest      = 400
 	keyRefused      = 401
-	paymentRequired = 402
 	requestTimeout  = 408
 	conflict        = 409
+	bodyTooLarge    = 413
+	mediaType       = 415
+	unprocessable   = 422
 	tooEarly        = 425
 	tooManyRequests = 429
 )
@@ -33,29 +37,26 @@ const (
 // forgetful is the age from which the API may no longer know a key.
 const forgetful = 24 * time.Hour
 
-// unanswered stands in a rejection's last_error where an earlier post of the
-// same key had no answer: that one may have bought the job.
-const unanswered = "; an earlier post had no answer"
-
-// before decides what the table's submission means for a request before
-// anything is sent. With ok the result is the answer; with neither ok nor an
-// error the request is to be posted.
-func before(sub Submission, r Request) (result Result, ok bool, err error) {
+// before decides whether what the table holds forbids a request. It does not
+// look whether the job is known: nothing is posted then.
+func before(sub Submission, r Request) error {
 	switch {
 	case !equal(sub.Request, r.Video):
-		return Result{}, false, fmt.Errorf("%w: this idempotency_key was first used with another body; another order needs another key", ErrRefused)
-	case sub.State == Accepted:
-		return Result{JobID: sub.JobID, State: jobState(sub), IdempotencyHit: true}, true, nil
+		return fmt.Errorf("%w: this idempotency_key was first used with another body; another order needs another key", ErrRefused)
+	case sub.JobID != "":
+		return nil
+	case sub.State == Unrecorded:
+		return fmt.Errorf("%w: this key bought a job, and neither its row nor its id could be stored: %s; it is not sent again", ErrUnrecorded, sub.LastError)
 	case r.Resend:
-		return Result{}, false, nil
-	case sub.State == Rejected && !worthwhile(statusOf(sub.LastError)):
-		return Result{}, false, fmt.Errorf("%w: not sent again, since the API refused it: %s; "+
+		return nil
+	case sub.State == Rejected && !retryable(sub.HTTPStatus):
+		return fmt.Errorf("%w: not sent again, since the API refused it: %s; "+
 			`a corrected order needs another key, "resend": true sends this one again`, ErrRejected, sub.LastError)
 	case sub.Age > forgetful:
-		return Result{}, false, fmt.Errorf("%w: the intent is %.0f hours old, and the API may have forgotten the key: "+
+		return fmt.Errorf("%w: the intent is %.0f hours old, and the API may have forgotten the key: "+
 			`look there for the job first; "resend": true posts it all the same`, ErrRefused, sub.Age.Hours())
 	}
-	return Result{}, false, nil
+	return nil
 }
 
 func jobState(sub Submission) string {
@@ -65,10 +66,16 @@ func jobState(sub Submission) string {
 	return sub.JobState
 }
 
-// worthwhile tells whether a rejection with this status may turn out otherwise
-// when the same request is sent again.
-func worthwhile(status int) bool {
-	return status == paymentRequired || status == tooManyRequests
+// retryable reports whether a rejection with this status is posted again when
+// the same request comes again. Only a few statuses speak of the order itself;
+// the others come from credits, limits, the API key, the route or a proxy. 0 is
+// a rejection whose status is not known.
+func retryable(status int) bool {
+	switch status {
+	case 0, badRequest, conflict, bodyTooLarge, mediaType, unprocessable:
+		return false
+	}
+	return true
 }
 
 // verdict is what a post without a job means.
@@ -77,7 +84,7 @@ type verdict int
 const (
 	again        verdict = iota // post again in a while; without an answer at the end
 	limited                     // post again in a while; rejected at the end
-	rejected                    // for good
+	rejected                    // whether for good says retryable
 	unauthorized                // nobody's post would do better
 	unclear                     // answered, but not with a job: for a person to see
 )
@@ -98,26 +105,15 @@ func judge(f *Fault) verdict {
 	return unclear
 }
 
-// mismatch tells whether a 409 means that the API knows the key with another
-// body. One that says nothing usable counts as a post still in flight, since
-// asking again with the same key and body is the harmless mistake.
+// mismatches are the values of error.code with which a 409 says that the API
+// knows the key with another body.
+var mismatches = []string{
+	"idempotency_conflict", "idempotency_mismatch", "idempotency_key_conflict", "idempotency_key_mismatch", "idempotency_key_reused",
+}
+
+// mismatch reports whether a 409 says that the API knows the key with another
+// body. Any other code, or a time to retry after, counts as a post still in
+// flight: asking again with the same key and body is the harmless mistake.
 func mismatch(f *Fault) bool {
-	has := func(text string, words ...string) bool {
-		text = strings.ToLower(text)
-		for _, word := range words {
-			if strings.Contains(text, word) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, text := range []string{f.Code, f.Message} {
-		if has(text, "progress", "flight", "process", "in_use", "in use", "pending", "concurrent", "retry") {
-			return false
-		}
-		if has(text, "mismatch", "different", "differs", "another", "reuse", "already used") {
-			return true
-		}
-	}
-	return f.RetryAfter < 0 && has(f.Code, "conflict")
+	return f.RetryAfter < 0 && slices.Contains(mismatches, f.Code)
 }

@@ -3,10 +3,14 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"sumepoller/internal/submit"
 )
@@ -22,7 +26,9 @@ func TestSubmitWhileTheDatabaseComesAndGoes(t *testing.T) {
 		says   string
 		posts  int
 	}{
+		"before the trial":                  {"try", 1, submit.ErrDatabase, "nothing was sent", 0},
 		"before the intent":                 {"open", 1, submit.ErrDatabase, "open the intent", 0},
+		"while the id is kept":              {"keep", 6, nil, "", 1},
 		"for some seconds after the answer": {"accept", 6, nil, "", 1},
 		"for ever after the answer":         {"accept", 1 << 30, submit.ErrDatabase, "job_1 is bought", 1},
 	}
@@ -118,7 +124,7 @@ func TestSubmitMeetsATwin(t *testing.T) {
 		err    error
 	}{
 		"both bought one job":          {submit.Answer{JobID: "job_1", Hit: true}, nil, found, nil},
-		"this one is refused":          {submit.Answer{}, fault(402, "insufficient_credits"), found, nil},
+		"this one is rejected":         {submit.Answer{}, fault(402, "insufficient_credits"), found, nil},
 		"this one is in flight":        {submit.Answer{}, fault(409, "in_progress"), found, nil},
 		"this one has no answer":       {submit.Answer{}, fault(500, ""), found, nil},
 		"the API sold one to each one": {submit.Answer{JobID: "job_2"}, nil, submit.Result{}, submit.ErrTwoJobs},
@@ -157,6 +163,110 @@ func TestCut(t *testing.T) {
 			t.Parallel()
 			if got := submit.Cut(tt.text); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+var noCustomer = &submit.Refusal{
+	SQLState: "23502", Table: "video_jobs", Column: "customer_id", Message: `null value in column "customer_id" violates not-null constraint`,
+}
+
+// TestSubmit_TableRefuses guards against a public kind of bug: a paid job whose
+// id is forgotten because its row cannot be inserted.
+func TestSubmit_TableRefuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		from  string // the first method that refuses
+		err   error
+		says  []string
+		state string
+		posts int
+	}{
+		"from the start": {"try", submit.ErrDatabase, []string{"nothing was sent", "SQLSTATE 23502", "column customer_id"}, "", 0},
+		"once posted":    {"accept", submit.ErrUnrecorded, []string{"job_1 is bought", "SQLSTATE 23502", "column customer_id"}, submit.Unrecorded, 1},
+		"also the id":    {"keep", submit.ErrUnrecorded, []string{"job_1 is bought", "could not be stored"}, submit.Sending, 1},
+	}
+	methods := []string{"try", "keep", "accept", "unrecord"}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, poster := &memory{}, &posts{}
+				store.fail = func(method string) error {
+					if method == tt.from || tt.from == "keep" && slices.Index(methods, method) > 0 {
+						refusal := *noCustomer
+						return fmt.Errorf("a write: %w", &refusal)
+					}
+					return nil
+				}
+				began := time.Now()
+				_, err := ask(t, store, poster, order)
+				if !errors.Is(err, tt.err) || !errors.As(err, new(*submit.Refusal)) {
+					t.Errorf("got %v, want %v", err, tt.err)
+				}
+				for _, says := range tt.says {
+					if err != nil && !strings.Contains(err.Error(), says) {
+						t.Errorf("error %q does not say %q", err, says)
+					}
+				}
+				if took := time.Since(began); took != 0 {
+					t.Errorf("took %v: what can never succeed was tried again", took)
+				}
+				if found, _ := store.Find(t.Context(), order.Key); found.State != tt.state {
+					t.Errorf("table holds %+v, want %q", found, tt.state)
+				}
+				if tt.from == "accept" {
+					resent := order
+					resent.Resend = true
+					if _, err := ask(t, store, poster, resent); !errors.Is(err, submit.ErrUnrecorded) {
+						t.Errorf("resent: %v", err)
+					}
+				}
+				if len(poster.sent) != tt.posts {
+					t.Errorf("%d posts, want %d", len(poster.sent), tt.posts)
+				}
+				store.fail = nil
+				if got, err := ask(t, store, poster, order); err != nil || got.JobID != "job_1" || store.sub.State != submit.Accepted {
+					t.Errorf("asked again: %+v, %v", got, err)
+				}
+				if tt.from == "accept" && len(poster.sent) != 1 {
+					t.Errorf("%d posts in the end", len(poster.sent))
+				}
+			})
+		})
+	}
+}
+
+// TestSubmit_Unanswered looks at what of earlier posts is kept as fields.
+func TestSubmit_Unanswered(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answers []error // the second one only once asked again
+		want    submit.Submission
+	}{
+		"no answer, then 422":        {[]error{fault(500, ""), fault(422, "")}, submit.Submission{State: submit.Rejected, HTTPStatus: 422, Unanswered: true}},
+		"401, then 422":              {[]error{fault(401, ""), fault(422, "")}, submit.Submission{State: submit.Rejected, HTTPStatus: 422}},
+		"403, then 401":              {[]error{fault(403, ""), fault(401, "")}, submit.Submission{State: submit.Sending, HTTPStatus: 401}},
+		"403, then no key to be had": {[]error{fault(403, ""), errSecret}, submit.Submission{State: submit.Sending}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &memory{}
+			for _, answer := range tt.answers {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // too little for a second post
+				s := submit.Submitter{Store: store, Poster: posterFunc(func() (submit.Answer, error) { return submit.Answer{}, answer }), Timeout: time.Second}
+				if _, err := s.Submit(ctx, order); err == nil {
+					t.Error("no error")
+				}
+				cancel()
+			}
+			tt.want.Request = order.Video
+			got := *store.sub
+			got.LastError = ""
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("submission (-want +got):\n%s", diff)
 			}
 		})
 	}

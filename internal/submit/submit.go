@@ -1,13 +1,16 @@
 // Package submit buys one video job and records it, so that one order is paid
-// for once, whatever dies on the way.
+// for once, wherever it is interrupted.
 //
-// The intent (an idempotency key and the request, kept to the letter) is
-// written before anything is sent. What is posted is the text that the table
-// gave back, with that key, so that every post of one key carries the same
-// bytes. The job's row and the acceptance are one transaction. Asking again
-// with the same key therefore finds the same job, wherever an earlier run
-// ended; two runs at once may both post, and the API answers both with the one
-// job that it bills.
+// Before the first post the database is asked whether it would take a bought
+// job's row: the same INSERT, rolled back. Then the intent (an idempotency key
+// and the request, verbatim) is written, and the text that the table gave back
+// is posted with that key, so that every post of one key carries the same
+// bytes. The id of the bought job is kept with the submission at once, and from
+// then on the key is never posted again. The job's row and the acceptance are
+// one transaction. Where the table refuses the row for good, the submission is
+// unrecorded; asking again with the same key tries to record it. Asking again
+// therefore finds the same job, wherever an earlier run ended; two runs at once
+// may both post, and the API answers both with the one job that it bills.
 //
 // The package holds the rules and imports no other package of this module. The
 // tables and the API reach it through Store and Poster.
@@ -20,9 +23,10 @@ import (
 
 // States of a submission.
 const (
-	Sending  = "sending"  // the intent is written; the API has not answered for good
-	Accepted = "accepted" // bought, and its job is followed
-	Rejected = "rejected" // the API refused it; nothing was bought
+	Sending    = "sending"    // the intent is written; the API has not answered for good, or its job is not recorded yet
+	Accepted   = "accepted"   // bought, and its job is followed
+	Rejected   = "rejected"   // the API refused it; nothing was bought
+	Unrecorded = "unrecorded" // bought, and the table refused the job's row
 )
 
 // Poster sends the paid request.
@@ -55,32 +59,57 @@ type Fault struct {
 	Reason     string        // a few fixed words where there is no code: timeout, no job id; never a URL, key or body
 }
 
-// Store keeps intents and what became of them. An error means that the
-// database may or may not have done it; every method is safe to ask again, and
-// each is one transaction that needs no more than SELECT, INSERT and UPDATE.
+// Store keeps intents and their outcomes. Every method is safe to ask again,
+// and each is one transaction that needs no more than SELECT, INSERT and UPDATE,
+// on video_jobs no more than SELECT and INSERT. A *Refusal means that the
+// database did nothing and would refuse again; any other error means that it may
+// or may not have done it.
 type Store interface {
+	// Find returns what the table holds for a key; the zero value where it holds
+	// nothing.
+	Find(ctx context.Context, key string) (Submission, error)
+	// Try makes the writes of Accept with an id that no job has, with every
+	// constraint checked, and rolls them back.
+	Try(ctx context.Context, key string) error
 	// Open writes the intent where its key is new, and returns what the table
 	// then holds for that key.
 	Open(ctx context.Context, key string, request []byte) (Submission, error)
-	// Mark writes state and last error, except over an acceptance, and returns
-	// what the table then holds.
-	Mark(ctx context.Context, key, state, lastError string) (Submission, error)
-	// Accept records that key bought jobID and gives the job a pending row
-	// where it has none. A submission that another job was accepted for keeps
-	// it; the job named gets its row all the same. It returns what the table
+	// Mark writes an outcome, except over a known job, and returns what the table
 	// then holds.
+	Mark(ctx context.Context, key string, outcome Outcome) (Submission, error)
+	// Keep writes the id of the job that key bought, where none is known yet. It
+	// needs nothing of video_jobs.
+	Keep(ctx context.Context, key, jobID string) error
+	// Accept gives the job a pending row where it has none and, once the row is
+	// there, marks the submission as accepted. A submission that knows another
+	// job keeps it; the job named gets its row all the same. It returns what the
+	// table then holds. A row that is not there afterwards is a *Refusal.
 	Accept(ctx context.Context, key, jobID string) (Submission, error)
+	// Unrecord writes that key bought jobID and why it has no row, unless it has
+	// one by now, and returns what the table then holds. An id that the table
+	// cannot hold is kept within the reason.
+	Unrecord(ctx context.Context, key, jobID, reason string) (Submission, error)
+}
+
+// Outcome is what Mark writes: how the posts of a key ended without a job.
+type Outcome struct {
+	State      string // Sending or Rejected
+	HTTPStatus int    // of the last answer; 0 where none came, or a post is on its way
+	Unanswered bool   // a post of this key had no answer: it may have bought the job
+	LastError  string // for people only
 }
 
 // Submission is what the table holds for one key.
 type Submission struct {
-	New       bool          // written by this very call
-	Request   []byte        // the text that is posted, to the letter
-	State     string        // Sending, Accepted or Rejected
-	JobID     string        // accepted only
-	JobState  string        // state of the job's row; empty where there is none
-	LastError string        // may be empty
-	Age       time.Duration // since the intent was written, by the database's clock
+	New        bool          // written by this very call
+	Request    []byte        // the text that is posted, verbatim
+	State      string        // Sending, Accepted, Rejected or Unrecorded; empty where the key is not known
+	JobID      string        // the job that the key bought, where it is known
+	JobState   string        // state of the job's row; empty where there is none
+	HTTPStatus int           // as in Outcome
+	Unanswered bool          // as in Outcome
+	LastError  string        // for people only; may be empty
+	Age        time.Duration // since the intent was written, by the database's clock
 }
 
 // Result is the answer to a request.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -19,6 +18,7 @@ type Submitter struct {
 const (
 	longestRun     = time.Minute      // of a request whose context has no deadline
 	longestBackoff = 16 * time.Second // ten posts a minute are all that a key may make
+	lookTimeout    = 8 * time.Second  // of what comes before the first write; a locked table is not waited for longer
 	worthPosting   = time.Second      // a post is not begun with less time than this left
 )
 
@@ -29,21 +29,22 @@ const (
 func (s *Submitter) Submit(ctx context.Context, r Request) (Result, error) {
 	run, cancel := s.begin(ctx, r)
 	defer cancel()
+	if result, done, err := run.look(); done {
+		return result, err
+	}
 	for {
 		sub, err := s.Store.Open(run.posting, r.Key, r.Video)
 		if err != nil {
 			return Result{}, fmt.Errorf("%w: open the intent: %w; it is safe to ask again", ErrDatabase, err)
 		}
-		if result, ok, err := before(sub, r); ok || err != nil {
-			return result, err
-		}
-		if run.posts == 0 {
-			run.unsure = sub.State == Sending && !sub.New || strings.HasSuffix(sub.LastError, unanswered)
-		}
-		if sub.State == Rejected {
-			if _, err := s.Store.Mark(run.posting, r.Key, Sending, sub.LastError); err != nil {
-				return Result{}, fmt.Errorf("%w: open the intent again: %w; it is safe to ask again", ErrDatabase, err)
+		if run.posts == 0 && !sub.New {
+			sub, err = run.reopen(sub)
+			if err != nil {
+				return Result{}, err
 			}
+		}
+		if result, done, err := run.settled(sub); done {
+			return result, err
 		}
 		answer, err := s.post(run.posting, r.Key, sub.Request)
 		if err == nil {
@@ -93,14 +94,73 @@ func (s *Submitter) begin(ctx context.Context, r Request) (*run, context.CancelF
 		func() { cancelPosting(); cancelRecording() }
 }
 
-// wait waits until the next post is to be made and tells whether it is.
+// look answers without a post where the table has the answer: the key's job, a
+// reason not to post, or that it would refuse a bought job's row.
+func (r *run) look() (result Result, done bool, err error) {
+	ctx, cancel := context.WithTimeout(r.posting, lookTimeout)
+	defer cancel()
+	sub, err := r.Store.Find(ctx, r.Key)
+	if err != nil {
+		return Result{}, true, fmt.Errorf("%w: read the intent: %w; nothing was sent, and it is safe to ask again", ErrDatabase, err)
+	}
+	if sub.State != "" {
+		if result, done, err = r.settled(sub); done {
+			return result, true, err
+		}
+	}
+	err = r.Store.Try(ctx, r.Key)
+	var refusal *Refusal
+	switch {
+	case err == nil:
+		return Result{}, false, nil
+	case !errors.As(err, &refusal):
+		return Result{}, true, fmt.Errorf("%w: try to record a job: %w; nothing was sent, and it is safe to ask again", ErrDatabase, err)
+	}
+	// The row that a concurrent request bought for this key may be what a unique
+	// constraint conflicts with.
+	if sub, err = r.Store.Find(ctx, r.Key); err == nil && sub.JobID != "" {
+		return r.settled(sub)
+	}
+	return Result{}, true, fmt.Errorf("%w: nothing was sent, since a bought job could not be recorded: %w; %s; then ask again", ErrDatabase, refusal, refusal.Cure())
+}
+
+// settled answers with what the table holds, where nothing is to be posted.
+func (r *run) settled(sub Submission) (result Result, done bool, err error) {
+	if err := before(sub, r.Request); err != nil {
+		return Result{}, true, err
+	}
+	switch {
+	case sub.State == Accepted:
+		return Result{JobID: sub.JobID, State: jobState(sub), IdempotencyHit: true}, true, nil
+	case sub.JobID != "":
+		result, err = r.accept(Answer{JobID: sub.JobID, Hit: true})
+		return result, true, err
+	}
+	return Result{}, false, nil
+}
+
+// reopen takes the outcome of an earlier request back before the key is posted
+// again, so that a run that dies in its post leaves an intent without an answer.
+func (r *run) reopen(sub Submission) (Submission, error) {
+	r.unsure = sub.Unanswered || sub.State == Sending && sub.HTTPStatus == 0
+	if sub.State != Rejected && sub.HTTPStatus == 0 || before(sub, r.Request) != nil {
+		return sub, nil
+	}
+	sub, err := r.Store.Mark(r.posting, r.Key, Outcome{State: Sending, Unanswered: r.unsure, LastError: sub.LastError})
+	if err != nil {
+		return Submission{}, fmt.Errorf("%w: open the intent again: %w; nothing was sent, and it is safe to ask again", ErrDatabase, err)
+	}
+	return sub, nil
+}
+
+// wait waits until the next post is to be made and reports whether it is.
 func (r *run) wait(f *Fault) bool {
 	r.posts++
 	verdict := judge(f)
+	r.unsure = r.unsure || verdict == again || verdict == unclear
 	if verdict != again && verdict != limited {
 		return false
 	}
-	r.unsure = r.unsure || verdict == again
 	pause := max(r.backoff, f.RetryAfter)
 	r.backoff = min(2*r.backoff, longestBackoff)
 	deadline, _ := r.posting.Deadline()
@@ -120,36 +180,39 @@ func (r *run) wait(f *Fault) bool {
 // give records the end of a request that brought no job, and says it. The
 // error wraps the fault too.
 func (r *run) give(f *Fault) (Result, error) {
+	outcome := Outcome{State: Sending, HTTPStatus: f.HTTPStatus, Unanswered: r.unsure, LastError: f.Error()}
 	switch judge(f) {
 	case limited, rejected:
-		note := ""
+		note, advice := "", ""
 		if r.unsure {
-			note = unanswered
+			note = "; an earlier post had no answer"
 		}
-		advice := ""
-		if worthwhile(f.HTTPStatus) {
+		if retryable(f.HTTPStatus) {
 			advice = "; asking again with the same key and body sends it again"
 		}
-		return r.mark(Rejected, f.Error()+note, fmt.Errorf("%w: %w%s%s", ErrRejected, f, note, advice))
+		outcome.State, outcome.LastError = Rejected, outcome.LastError+note
+		return r.mark(outcome, fmt.Errorf("%w: %w%s%s", ErrRejected, f, note, advice))
 	case unauthorized:
 		mute := *f
 		mute.Message = ""
-		return r.mark(Sending, mute.Error(), fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%w); "+
+		outcome.LastError = mute.Error()
+		return r.mark(outcome, fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%w); "+
 			"the intent is kept, it is safe to ask again", ErrUnauthorized, &mute))
 	}
-	return r.mark(Sending, f.Error(), fmt.Errorf("%w: no job, posts made: %d, the last ended with: %w; "+
+	return r.mark(outcome, fmt.Errorf("%w: no job, posts made: %d, the last ended with: %w; "+
 		"the intent is kept, and it is safe to ask again with the same key and body", ErrUnanswered, r.posts, f))
 }
 
 // mark writes what a request ended in and returns its error, or the job that a
-// twin bought meanwhile.
-func (r *run) mark(state, lastError string, end error) (Result, error) {
-	sub, err := r.Store.Mark(r.recording, r.Key, state, lastError)
+// concurrent identical request bought meanwhile.
+func (r *run) mark(outcome Outcome, end error) (Result, error) {
+	sub, err := r.Store.Mark(r.recording, r.Key, outcome)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w (which could not be recorded: %w)", end, err)
 	}
-	if sub.State == Accepted {
-		return Result{JobID: sub.JobID, State: jobState(sub), IdempotencyHit: true}, nil
+	if sub.JobID != "" {
+		result, _, err := r.settled(sub)
+		return result, err
 	}
 	return Result{}, end
 }

@@ -3,6 +3,7 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,9 @@ func TestSubmitByAnswer(t *testing.T) {
 		"mismatch":                       {[]error{differing}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 409 idempotency_conflict This key was used with a different body, see [url] request_id=req_1", nil},
 		"402":                            {[]error{fault(402, "insufficient_credits")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 402 insufficient_credits request_id=req_1", nil},
 		"422":                            {[]error{fault(422, "invalid_request")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 invalid_request request_id=req_1", nil},
+		"403":                            {[]error{fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1", nil},
+		"409 of an unknown code":         {[]error{&submit.Fault{HTTPStatus: 409, Code: "conflict", Message: "This key was used with a different body", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"409 that names a time":          {[]error{retryAfter(409, 2*s), nil}, found, nil, submit.Accepted, "", []time.Duration{2 * s}},
 		"403 after a timeout":            {[]error{timeout, fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1; an earlier post had no answer", []time.Duration{s}},
 		"429 that ends in time":          {[]error{retryAfter(429, 20*s), nil}, found, nil, submit.Accepted, "", []time.Duration{20 * s}},
 		"429, then 422":                  {[]error{retryAfter(429, s), fault(422, "")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 request_id=req_1", []time.Duration{s}},
@@ -101,40 +105,65 @@ func TestSubmitAskedAgain(t *testing.T) {
 	reordered := submit.Request{Key: order.Key, Video: []byte(`{"n":1, "prompt":"a"}`)}
 	other := submit.Request{Key: order.Key, Video: []byte(`{"n":2, "prompt":"a"}`)}
 	resent := submit.Request{Key: order.Key, Video: order.Video, Resend: true}
+	const (
+		anHour = time.Hour
+		aDay   = 25 * time.Hour
+	)
+	sub := func(state string, status int, age time.Duration) submit.Submission {
+		return submit.Submission{State: state, HTTPStatus: status, Age: age, LastError: "http 999 what a person reads"}
+	}
+	known := func(state string, age time.Duration) submit.Submission {
+		return submit.Submission{State: state, JobID: "job_1", JobState: "pending", Age: age}
+	}
 	tests := map[string]struct {
-		state, lastError string
-		age              time.Duration
-		request          submit.Request
-		want             submit.Result
-		err              error
-		says             string
-		posted           bool
+		holds   submit.Submission
+		request submit.Request
+		want    submit.Result
+		err     error
+		says    string
+		posted  bool
 	}{
-		"accepted":                            {submit.Accepted, "", time.Hour, order, found, nil, "", false},
-		"accepted, body in another spelling":  {submit.Accepted, "", time.Hour, reordered, found, nil, "", false},
-		"accepted long ago":                   {submit.Accepted, "", 1000 * time.Hour, order, found, nil, "", false},
-		"accepted, resend asked for":          {submit.Accepted, "", time.Hour, resent, found, nil, "", false},
-		"accepted, another body":              {submit.Accepted, "", time.Hour, other, submit.Result{}, submit.ErrRefused, "another body", false},
-		"sending":                             {submit.Sending, "", time.Hour, reordered, bought, nil, "", true},
-		"sending, another body":               {submit.Sending, "", time.Hour, other, submit.Result{}, submit.ErrRefused, "another body", false},
-		"sending for over a day":              {submit.Sending, "", 25 * time.Hour, order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
-		"sending for over a day, resent":      {submit.Sending, "", 25 * time.Hour, resent, bought, nil, "", true},
-		"rejected for lack of credits":        {submit.Rejected, "http 402 insufficient_credits", time.Hour, order, bought, nil, "", true},
-		"rejected for the rate":               {submit.Rejected, "http 429 rate_limit_exceeded", time.Hour, order, bought, nil, "", true},
-		"rejected for the rate a day ago":     {submit.Rejected, "http 429 rate_limit_exceeded", 25 * time.Hour, order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
-		"rejected for its body":               {submit.Rejected, "http 422 invalid_request", time.Hour, order, submit.Result{}, submit.ErrRejected, "http 422 invalid_request", false},
-		"rejected for its body, resent":       {submit.Rejected, "http 422 invalid_request", time.Hour, resent, bought, nil, "", true},
-		"rejected for its body, another body": {submit.Rejected, "http 422 invalid_request", time.Hour, other, submit.Result{}, submit.ErrRefused, "another key", false},
-		"rejected for something not kept":     {submit.Rejected, "", time.Hour, order, submit.Result{}, submit.ErrRejected, "not sent again", false},
+		"accepted":                            {known(submit.Accepted, anHour), order, found, nil, "", false},
+		"accepted, body in another spelling":  {known(submit.Accepted, anHour), reordered, found, nil, "", false},
+		"accepted long ago":                   {known(submit.Accepted, 1000*anHour), order, found, nil, "", false},
+		"accepted, resend asked for":          {known(submit.Accepted, anHour), resent, found, nil, "", false},
+		"accepted, another body":              {known(submit.Accepted, anHour), other, submit.Result{}, submit.ErrRefused, "another body", false},
+		"unrecorded":                          {known(submit.Unrecorded, anHour), order, found, nil, "", false},
+		"unrecorded long ago":                 {known(submit.Unrecorded, 1000*anHour), order, found, nil, "", false},
+		"unrecorded, resend asked for":        {known(submit.Unrecorded, 1000*anHour), resent, found, nil, "", false},
+		"unrecorded, another body":            {known(submit.Unrecorded, anHour), other, submit.Result{}, submit.ErrRefused, "another body", false},
+		"unrecorded, its id not storable":     {sub(submit.Unrecorded, 0, anHour), resent, submit.Result{}, submit.ErrUnrecorded, "not sent again", false},
+		"bought, killed before the record":    {known(submit.Sending, 1000*anHour), resent, found, nil, "", false},
+		"sending":                             {sub(submit.Sending, 0, anHour), reordered, bought, nil, "", true},
+		"sending, another body":               {sub(submit.Sending, 0, anHour), other, submit.Result{}, submit.ErrRefused, "another body", false},
+		"sending for over a day":              {sub(submit.Sending, 0, aDay), order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
+		"sending for over a day, resent":      {sub(submit.Sending, 0, aDay), resent, bought, nil, "", true},
+		"rejected for lack of credits":        {sub(submit.Rejected, 402, anHour), order, bought, nil, "", true},
+		"rejected for the rate":               {sub(submit.Rejected, 429, anHour), order, bought, nil, "", true},
+		"rejected for the rate a day ago":     {sub(submit.Rejected, 429, aDay), order, submit.Result{}, submit.ErrRefused, `"resend": true`, false},
+		"rejected for its body":               {sub(submit.Rejected, 422, anHour), order, submit.Result{}, submit.ErrRejected, "what a person reads", false},
+		"rejected for its body, resent":       {sub(submit.Rejected, 422, anHour), resent, bought, nil, "", true},
+		"rejected for its body, another body": {sub(submit.Rejected, 422, anHour), other, submit.Result{}, submit.ErrRefused, "another key", false},
+		"rejected for something not kept":     {sub(submit.Rejected, 0, anHour), order, submit.Result{}, submit.ErrRejected, "not sent again", false},
+	}
+	for status, posted := range map[int]bool{
+		400: false, 409: false, 413: false, 415: false, 422: false,
+		401: true, 403: true, 404: true, 405: true, 407: true, 410: true, 451: true, 307: true,
+	} {
+		tt := tests["rejected for its body"]
+		if posted {
+			tt = tests["rejected for the rate"]
+		}
+		tt.holds.HTTPStatus = status
+		tests[fmt.Sprintf("rejected with %d", status)] = tt
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := &memory{born: time.Now().Add(-tt.age), sub: &submit.Submission{Request: order.Video, State: tt.state, LastError: tt.lastError}}
-				if tt.state == submit.Accepted {
-					store.sub.JobID, store.sub.JobState = "job_1", "pending"
-				}
+				holds := tt.holds
+				holds.Request = order.Video
+				store := &memory{born: time.Now().Add(-holds.Age), sub: &holds}
 				poster := &posts{}
 				got, err := ask(t, store, poster, tt.request)
 				if !errors.Is(err, tt.err) || got != tt.want {
