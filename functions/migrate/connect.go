@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,30 +17,89 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/secrets"
 )
 
 const (
+	// firstAttempt bounds the first attempt to log in, laterAttempt each further
+	// one: a connection that is silent at first may be answered late or never.
+	firstAttempt = 10 * time.Second
+	laterAttempt = time.Minute
+	attemptPause = time.Second
+	refusedLimit = time.Minute // of waiting for a port where nobody listens
+
 	dialLimit  = 5 * time.Second  // of each look-up and each dial of a check
 	loginLimit = 20 * time.Second // of a login, the secret's fetch included
 	closeLimit = time.Second      // of taking leave
 )
 
-// connect logs in as the administrator. Where that does not succeed, the error
-// says how far it came.
+// connect logs in as the administrator. A database that is waking up is waited
+// for until ctx's time less its reserve is over: one that is silent, that closes
+// connections or that says it cannot take them yet; one that refuses
+// connections for refusedLimit at most. What waiting does not change fails at
+// once. The error says how far it came.
 func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
-	within, cancel := context.WithTimeout(ctx, loginLimit)
+	within, cancel := lessReserve(ctx)
 	defer cancel()
-	pool, err := postgres.Connect(within, h.cfg.Database, h.cache)
-	if err == nil {
-		return pool, nil
+	database, started := h.cfg.Database, time.Now()
+	database.ConnectTimeout = firstAttempt
+	for {
+		pool, err := postgres.Connect(within, database, h.cache)
+		if err == nil {
+			return pool, nil
+		}
+		refused := errors.Is(err, syscall.ECONNREFUSED)
+		if !wakingUp(err) || refused && time.Since(started) > refusedLimit || pause(within, attemptPause) != nil {
+			return nil, unreached(ctx, err)
+		}
+		if database.ConnectTimeout == firstAttempt {
+			h.log.InfoContext(ctx, "the database does not take connections yet: waiting")
+		}
+		database.ConnectTimeout = laterAttempt
 	}
+}
+
+// wakingUp reports whether a login failed in a way that a database shows while
+// it starts.
+func wakingUp(err error) bool {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		switch server.Code {
+		case "57P01", "57P02", "57P03", "53300": // shut down, crashed, starting up, too many connections
+			return true
+		}
+		return strings.HasPrefix(server.Code, "08")
+	}
+	var handshake *net.OpError
+	if errors.As(err, new(*net.DNSError)) || errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(*secrets.Error)) ||
+		errors.As(err, &handshake) && (handshake.Op == "remote error" || handshake.Op == "local error") { // a TLS alert
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// unreached says how far a login came that failed.
+func unreached(ctx context.Context, err error) error {
 	var refused *pgconn.ConnectError
 	if errors.As(err, &refused) {
 		if cause := reach(ctx, refused.Config); cause != nil {
-			return nil, cause
+			return cause
 		}
 	}
-	return nil, err
+	return err
 }
 
 // reach finds out whether it is the network that keeps the database away:

@@ -88,13 +88,18 @@ func (h *handler) rightDatabase(at string) error {
 		h.cfg.Database.SecretID, at, config.DatabaseName, want)
 }
 
-// migrate stops in time for its error to be told.
-func (h *handler) migrate(ctx context.Context, pool *pgxpool.Pool) (migrations.Result, error) {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		left := time.Until(deadline)
-		ctx, cancel = context.WithTimeout(ctx, left-min(reserve, left/5))
-		defer cancel()
+// lessReserve ends early enough for an error to be answered and logged.
+func lessReserve(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
 	}
+	left := time.Until(deadline)
+	return context.WithTimeout(ctx, left-min(reserve, left/5))
+}
+
+func (h *handler) migrate(ctx context.Context, pool *pgxpool.Pool) (migrations.Result, error) {
+	ctx, cancel := lessReserve(ctx)
+	defer cancel()
 	return migrations.Up(ctx, pool.Config())
 }

@@ -67,6 +67,7 @@ type stack struct {
 	poller, submit        string
 	vault                 vault
 	superuser, adminLogin string
+	within                time.Duration // of an invocation, where not zero
 }
 
 var stacks atomic.Int64
@@ -155,7 +156,13 @@ func (s *stack) text(query string, args ...any) string {
 // password.
 func (s *stack) invoke() (string, error) {
 	s.t.Helper()
-	answer, err := s.h.Invoke(s.t.Context(), nil)
+	ctx := s.t.Context()
+	if s.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.within)
+		defer cancel()
+	}
+	answer, err := s.h.Invoke(ctx, nil)
 	for _, password := range []string{adminPassword, url.QueryEscape(adminPassword), url.UserPassword("", adminPassword).String()[1:], "first'pw", "second pw", "SCRAM-SHA-256"} {
 		if err != nil && strings.Contains(err.Error(), password) {
 			s.t.Errorf("the error holds a password: %v", err)

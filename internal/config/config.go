@@ -45,6 +45,8 @@ type Database struct {
 	User     string `env:"DATABASE_USER"`
 	Auth     string `env:"DATABASE_AUTH"`
 	MaxConns int    `env:"DATABASE_MAX_CONNS" envDefault:"4"` // connections of one run
+
+	ConnectTimeout time.Duration // of one attempt, where the URL names none; 0: the default; no variable sets it
 }
 
 // String returns what says where the database is, never the URL itself.

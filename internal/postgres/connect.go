@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func open(ctx context.Context, cfg config.Database, logins Logins, out outside) 
 	pc.MinConns, pc.MinIdleConns = 0, 0
 	pc.PingTimeout = pingTimeout
 	if pc.ConnConfig.ConnectTimeout == driverDefault || pc.ConnConfig.ConnectTimeout == 0 {
-		pc.ConnConfig.ConnectTimeout = connectTimeout
+		pc.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, connectTimeout)
 	}
 	if out.dial != nil {
 		pc.ConnConfig.DialFunc = out.dial
