@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -69,7 +70,7 @@ func upAs(t *testing.T, pool *pgxpool.Pool, role string) (migrations.Result, err
 func mustUp(t *testing.T, pool *pgxpool.Pool, want migrations.Result) {
 	t.Helper()
 	got, err := up(t, pool)
-	if err != nil || got != want {
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Fatalf("migrate: got %+v, error %v; want %+v", got, err, want)
 	}
 }

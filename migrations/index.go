@@ -13,12 +13,18 @@ import (
 // duplicateTable is the SQLSTATE of a name that is taken.
 const duplicateTable = "42P07"
 
-// indexVersion is the step that sees to the due index.
-const indexVersion = 2
+// builders finds the sessions that build an index of video_jobs concurrently.
+// Whoever does holds this lock from beginning to end, and both views show its
+// pid to every role, whoever runs it.
+const builders = `SELECT FROM pg_locks l
+                            JOIN pg_stat_progress_create_index p ON p.pid = l.pid
+                           WHERE l.locktype = 'relation' AND l.relation = to_regclass('video_jobs') AND l.granted
+                             AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+                             AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid()`
 
 // dueIndexes finds the indexes that serve the claim, whatever their names: on
-// next_poll_at first, of pending rows only. One that is being built by
-// someone else at this moment is left out.
+// next_poll_at first, of pending rows only. Invalid ones are left out while
+// someone builds an index here: it may be that one.
 const dueIndexes = `SELECT format('%I.%I', n.nspname, c.relname) AS name, i.indisvalid AS valid
           FROM pg_index i
           JOIN pg_class c ON c.oid = i.indexrelid
@@ -28,15 +34,34 @@ const dueIndexes = `SELECT format('%I.%I', n.nspname, c.relname) AS name, i.indi
          WHERE i.indrelid = 'video_jobs'::regclass
            AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
            AND pg_get_expr(i.indpred, i.indrelid) IN ('(state = ''pending''::text)', '((state)::text = ''pending''::text)')
-           AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
+           AND (i.indisvalid OR NOT EXISTS (` + builders + `))
          ORDER BY i.indexrelid`
 
 // createDueIndex, with or without CONCURRENTLY.
 const createDueIndex = `CREATE INDEX %s video_jobs_due_idx ON video_jobs (next_poll_at) WHERE state = 'pending'`
 
+// awaitBuilders waits until no other session builds an index of video_jobs. It
+// asks again and again: who waits in the server holds a snapshot, for which the
+// builder would wait in turn.
+func awaitBuilders(ctx context.Context, db *sql.DB) error {
+	for {
+		var building bool
+		err := db.QueryRowContext(ctx, `SELECT EXISTS (`+builders+`)`).Scan(&building)
+		if err != nil || !building {
+			return err
+		}
+		if err := pause(ctx, turnPause); err != nil {
+			return fmt.Errorf("another session builds an index of video_jobs and did not end in time: migrate again: %w", err)
+		}
+	}
+}
+
 // ensureDueIndex builds the due index where the table has none, without
 // stopping its writers. What a failed build left behind is dropped first.
 func ensureDueIndex(ctx context.Context, db *sql.DB) error {
+	if err := awaitBuilders(ctx, db); err != nil {
+		return err
+	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -102,15 +127,21 @@ func findDueIndexes(ctx context.Context, conn *sql.Conn) (broken []string, found
 	return broken, found, rows.Err()
 }
 
+// session is a connection or a transaction.
+type session interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // actAsOwner lets the session act as the table's owner where its own role has
-// not the owner's rights.
-func actAsOwner(ctx context.Context, conn *sql.Conn) error {
+// not the owner's rights. In a transaction this ends with it.
+func actAsOwner(ctx context.Context, s session) error {
 	var role string
-	err := conn.QueryRowContext(ctx, `SELECT CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE quote_ident(pg_get_userbyid(relowner)) END
+	err := s.QueryRowContext(ctx, `SELECT CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE quote_ident(pg_get_userbyid(relowner)) END
   FROM pg_class WHERE oid = 'video_jobs'::regclass`).Scan(&role)
 	if err != nil || role == "" {
 		return err
 	}
-	_, err = conn.ExecContext(ctx, `SET ROLE `+role)
+	_, err = s.ExecContext(ctx, `SET ROLE `+role)
 	return err
 }

@@ -1,24 +1,27 @@
 // Package migrations holds the schema and brings a database to it.
 //
-// The schema is SQL that works from PostgreSQL 13 on: sql/ holds the versioned
-// steps, which goose runs and counts in its own table video_jobs_schema, apart
-// from a version table of the user's. A video_jobs that exists with the
-// three columns of the contract is adopted in place: rows, further columns,
-// constraints, nullability and the index stay as they are; ours come after.
+// The schema is SQL that works from PostgreSQL 13 on. Its steps are numbered in
+// one sequence, below; goose counts them in the table video_jobs_schema, apart
+// from a version table that the user's own tools may have. A video_jobs that
+// exists with the three columns of the contract is adopted in place: rows,
+// further columns, constraints, nullability and the index stay as they are; our
+// columns come after.
+//
+// Before a table is adopted, the product's own writes are tried on it (see
+// trial.sql). What can never work is refused in one line that names the
+// cure, and then nothing was changed. What works in part is a warning; later
+// migrations try again and only warn.
 //
 // Migrating is safe while other programs work on the table. Migrators take
-// turns; a lock on the table is waited for at most 2.5 seconds at a time, so that
-// nobody behind that wait is held up for longer than three; an index is
-// built concurrently. What cannot be adopted is told in one line, and then
-// nothing was changed.
+// turns; a lock on the table is waited for at most two seconds at a time, and
+// held for less than one, so that nobody behind that wait is held up for longer
+// than three; an index is built concurrently.
 package migrations
 
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"fmt"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
@@ -27,19 +30,22 @@ import (
 // VersionTable is where the schema's version is kept.
 const VersionTable = "video_jobs_schema"
 
-// Latest is the schema version that this program knows.
-const Latest = indexVersion
+// The steps. Each number is used once and stays; a further step is Latest + 1.
+const (
+	tablesVersion  = 1 // the tables and all their columns
+	indexVersion   = 2 // the due index
+	columnsVersion = 3 // the columns and the storage that later releases added
 
-//go:embed sql/*.sql
-var steps embed.FS
+	// Latest is the schema version that this program knows.
+	Latest = columnsVersion
+)
 
-//go:embed adopt.sql
-var adoptSQL string
-
-// Result tells the schema's version before and after.
+// Result is the schema's version before and after, and what the table accepts
+// in part only, one line each with its cure.
 type Result struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
+	From     int64    `json:"from"`
+	To       int64    `json:"to"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Up brings the schema of the database that config names to Latest, in the
@@ -49,7 +55,8 @@ type Result struct {
 // at the same time as other migrators and as programs that use the table. Its
 // error is one line and holds no password.
 func Up(ctx context.Context, config *pgxpool.Config) (Result, error) {
-	db := open(config)
+	var found findings
+	db := open(config, &found)
 	defer func() { _ = db.Close() }()
 	unlock, err := lock(ctx, db)
 	if err != nil {
@@ -61,39 +68,104 @@ func Up(ctx context.Context, config *pgxpool.Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("migrate: read the schema's version: %w", plain(err))
 	}
-	if from >= Latest {
-		return Result{From: from, To: from}, nil
+	result := Result{From: from, To: from}
+	if from > Latest {
+		return result, nil
 	}
-	if _, err := db.ExecContext(ctx, adoptSQL); err != nil {
-		return Result{From: from, To: from}, fmt.Errorf("migrate: %w", plain(err))
+	if from < Latest {
+		if err := retry(ctx, func() error { return apply(ctx, db, &found) }); err != nil {
+			return result, fmt.Errorf("migrate: %w", eventTriggers(ctx, db, plain(err)))
+		}
+		if result.To, err = version(ctx, db); err != nil {
+			return result, fmt.Errorf("migrate: read the schema's version: %w", plain(err))
+		}
 	}
-	if err := retry(ctx, func() error { return apply(ctx, db) }); err != nil {
-		return Result{From: from, To: from}, fmt.Errorf("migrate: %w", plain(err))
+	if from > 0 {
+		if err := check(ctx, db, &found); err != nil {
+			return result, fmt.Errorf("migrate: %w", plain(err))
+		}
 	}
-	to, err := version(ctx, db)
-	if err != nil {
-		return Result{From: from}, fmt.Errorf("migrate: read the schema's version: %w", plain(err))
+	if err := brokenRows(ctx, db, &found); err != nil {
+		return result, fmt.Errorf("migrate: %w", plain(err))
 	}
-	return Result{From: from, To: to}, nil
+	result.Warnings = found.lines()
+	return result, nil
 }
 
-// apply runs the steps that are not yet counted in the version table.
-func apply(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(steps, "sql")
+// apply runs the steps that are not yet counted in the version table. On a
+// database without the schema the first step and the version table are one
+// transaction, so that a table that is refused leaves nothing behind.
+func apply(ctx context.Context, db *sql.DB, found *findings) error {
+	if err := awaitBuilders(ctx, db); err != nil {
+		return err
+	}
+	at, err := version(ctx, db)
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+	if at < tablesVersion {
+		found.reset()
+		if err := inTx(ctx, db, func(tx *sql.Tx) error { return adopt(ctx, tx, found) }); err != nil {
+			return err
+		}
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, nil,
 		goose.WithTableName(VersionTable),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithLogger(goose.NopLogger()),
-		goose.WithGoMigrations(goose.NewGoMigration(indexVersion, &goose.GoFunc{RunDB: ensureDueIndex}, nil)),
+		goose.WithGoMigrations(
+			goose.NewGoMigration(tablesVersion, &goose.GoFunc{RunTx: makeTables}, nil),
+			goose.NewGoMigration(indexVersion, &goose.GoFunc{RunDB: ensureDueIndex}, nil),
+			goose.NewGoMigration(columnsVersion, &goose.GoFunc{RunTx: makeTables}, nil),
+		),
 	)
 	if err != nil {
 		return err
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// adopt is the first step with the trial of the product's writes.
+func adopt(ctx context.Context, tx *sql.Tx, found *findings) error {
+	if err := makeTables(ctx, tx); err != nil {
+		return err
+	}
+	if err := try(ctx, tx, found); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, countVersions(tablesVersion)); err != nil {
+		return ddlError{err}
+	}
+	return nil
+}
+
+// makeTables makes the tables and columns that are missing. It is the first
+// step, and each later one that brings columns.
+func makeTables(ctx context.Context, tx *sql.Tx) error {
+	for _, text := range []string{adoptSQL, structureSQL} {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	for _, text := range []string{tablesSQL, addSQL} {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return ddlError{err}
+		}
+	}
+	return nil
+}
+
+func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // version returns the newest version that the database has, 0 where it has no

@@ -48,7 +48,7 @@ func TestCase32ATableOfARoleThatTheMigratorMayActFor(t *testing.T) {
 			f := owned(t, c.setup)
 			run(t, f.pool, `ALTER ROLE "`+f.migrator+`" `+c.attribute, `GRANT "`+f.owner+`" TO "`+f.migrator+`"`)
 			got, err := upAs(t, f.pool, f.migrator)
-			if want := (migrations.Result{From: 0, To: migrations.Latest}); err != nil || got != want {
+			if want := (migrations.Result{From: 0, To: migrations.Latest}); err != nil || cmp.Diff(want, got) != "" {
 				t.Errorf("got %+v, error %v; want %+v", got, err, want)
 			}
 			if got := text(t, f.pool, `SELECT tableowner::text FROM pg_tables WHERE tablename = 'video_jobs'`); got != f.owner {

@@ -17,8 +17,9 @@ import (
 
 const (
 	// lockTimeout bounds each wait for a lock on a table, and with it how long
-	// anyone behind that wait is held up: with the change itself less than 3 s.
-	lockTimeout = 2500 * time.Millisecond
+	// anyone behind that wait is held up: with the change and the trial of
+	// writes (trialLimit) less than 3 s.
+	lockTimeout = 2 * time.Second
 	// lockPause is left to the others between two such waits, at least; at
 	// most twice as long, at random, so as not to fall in step with them.
 	lockPause = 300 * time.Millisecond
@@ -34,11 +35,12 @@ const (
 	deadlockDetected = "40P01"
 )
 
-// open returns the connections of one migration. A server that loses sight of
-// them for a minute ends them, and their advisory lock with them.
-func open(config *pgxpool.Config) *sql.DB {
+// open returns the connections of one migration; found collects what their
+// statements warn of. A server that loses sight of them for a minute ends them,
+// and their advisory lock with them.
+func open(config *pgxpool.Config, found *findings) *sql.DB {
 	session := fmt.Sprintf(`SET lock_timeout = %d; SET idle_in_transaction_session_timeout = '1min';
-SET statement_timeout = 0; SET client_min_messages = error;
+SET statement_timeout = 0; SET client_min_messages = warning; SET client_encoding = 'UTF8';
 SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3`, lockTimeout.Milliseconds())
 	options := []stdlib.OptionOpenDB{stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.PgConn().Exec(ctx, session).ReadAll()
@@ -47,7 +49,9 @@ SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepaliv
 	if config.BeforeConnect != nil {
 		options = append(options, stdlib.OptionBeforeConnect(config.BeforeConnect))
 	}
-	return stdlib.OpenDB(*config.ConnConfig, options...)
+	connConfig := config.ConnConfig.Copy()
+	connConfig.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) { found.notice(notice) }
+	return stdlib.OpenDB(*connConfig, options...)
 }
 
 // lock waits until no other migrator is at work. It asks again and again in

@@ -23,14 +23,15 @@ func TestUpOnAnEmptyDatabaseMakesTheTable(t *testing.T) {
 	}
 	want := []string{
 		"1 job_id text NOT NULL",
-		"10 last_error text",
-		"11 last_polled_at timestamp with time zone",
-		"12 finished_at timestamp with time zone",
-		"13 created_at timestamp with time zone DEFAULT now()",
-		"14 sume_status text",
-		"15 final_status jsonb",
-		"16 idempotency_key text",
-		"17 api_key_ref text",
+		"10 failing_since timestamp with time zone",
+		"11 last_error text",
+		"12 last_polled_at timestamp with time zone",
+		"13 finished_at timestamp with time zone",
+		"14 created_at timestamp with time zone DEFAULT now()",
+		"15 sume_status text",
+		"16 final_status jsonb",
+		"17 idempotency_key text",
+		"18 api_key_ref text",
 		"2 state text NOT NULL DEFAULT 'pending'::text",
 		"3 next_poll_at timestamp with time zone NOT NULL DEFAULT (now() + '00:00:15'::interval)",
 		"4 leased_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone",
@@ -38,8 +39,8 @@ func TestUpOnAnEmptyDatabaseMakesTheTable(t *testing.T) {
 		"6 lost_leases integer NOT NULL DEFAULT 0",
 		"7 polls integer NOT NULL DEFAULT 0",
 		"8 consecutive_errors integer NOT NULL DEFAULT 0",
-		"9 failing_since timestamp with time zone",
-		"{fillfactor=20,autovacuum_vacuum_threshold=500,autovacuum_vacuum_scale_factor=0.01,autovacuum_analyze_threshold=500,autovacuum_analyze_scale_factor=0.05}",
+		"9 not_found_answers integer NOT NULL DEFAULT 0",
+		"{fillfactor=50,autovacuum_vacuum_threshold=500,autovacuum_vacuum_scale_factor=0.01,autovacuum_analyze_threshold=500,autovacuum_analyze_scale_factor=0.05}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("video_jobs (-want +got):\n%s", diff)
@@ -75,7 +76,7 @@ func TestCase08MigratorsAtOnceOnAnEmptyDatabaseAllSucceed(t *testing.T) {
 	}
 	all.Wait()
 	steps := texts(t, pool, `SELECT version_id::text FROM video_jobs_schema ORDER BY id`)
-	if diff := cmp.Diff([]string{"0", "1", "2"}, steps); diff != "" {
+	if diff := cmp.Diff([]string{"0", "1", "2", "3"}, steps); diff != "" {
 		t.Errorf("each step once (-want +got):\n%s", diff)
 	}
 }

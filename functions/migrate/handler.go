@@ -34,6 +34,9 @@ type handler struct {
 // event refuses an empty payload.
 func (h *handler) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	result, err := h.run(ctx)
+	for _, warning := range result.Warnings {
+		h.log.WarnContext(ctx, "the table accepts the product's writes in part only", "warning", warning)
+	}
 	if err != nil {
 		h.log.ErrorContext(ctx, "not migrated", "from", result.From, "to", result.To, "error", err.Error())
 		return nil, err

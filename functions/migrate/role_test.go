@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	migrated = `{"from":0,"to":2}`
-	again    = `{"from":2,"to":2}`
+	migrated = `{"from":0,"to":3}`
+	again    = `{"from":3,"to":3}`
 )
 
 // denied runs statements that a role has no right to.

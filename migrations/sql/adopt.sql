@@ -2,10 +2,17 @@
 -- be adopted. Changes nothing; raises one line that names the cure.
 DO $$
 DECLARE
-    me     text := quote_ident(current_user);
-    jobs   record;
-    fault  text;
+    me             text := quote_ident(current_user);
+    schema_version integer := 0;
+    jobs           record;
+    fault          text;
 BEGIN
+    -- The version before this migration, for the blocks that follow; 0: none.
+    IF to_regclass('video_jobs_schema') IS NOT NULL THEN
+        EXECUTE 'SELECT coalesce(max(version_id) FILTER (WHERE is_applied), 0) FROM video_jobs_schema' INTO schema_version;
+    END IF;
+    PERFORM set_config('sumepoller.version', schema_version::text, true), set_config('sumepoller.made', '', true);
+
     IF current_schema() IS NULL THEN
         RAISE EXCEPTION 'no schema of the search_path exists: CREATE SCHEMA, or ALTER ROLE % SET search_path', me;
     END IF;
@@ -14,16 +21,15 @@ BEGIN
             me, current_schema(), quote_ident(current_schema()), me;
     END IF;
 
-    -- The two tables beside it are never a user's.
-    SELECT string_agg(format('%s.%s', w.tab, w.col), ', ') INTO fault
-      FROM (VALUES ('video_submissions', 'idempotency_key', 'text'), ('video_submissions', 'request', 'json'), ('video_submissions', 'job_id', 'text'),
-                   ('video_submissions', 'state', 'text'), ('video_submissions', 'last_error', 'text'), ('video_submissions', 'http_status', 'integer'),
-                   ('video_submissions', 'unanswered', 'boolean'),
-                   ('video_submissions', 'created_at', 'timestamp with time zone'), ('video_submissions', 'updated_at', 'timestamp with time zone'),
-                   ('read_budget', 'day', 'date'), ('read_budget', 'reads', 'integer')) AS w (tab, col, type)
+    -- The two tables beside it are never a user's. Once they are ours, a column
+    -- that is missing is one of a later version, which is added.
+    SELECT coalesce(string_agg(format('%s.%s', w.tab, w.col), ', ' ORDER BY w.n) FILTER (WHERE a.attnum IS NOT NULL),
+                    string_agg(format('%s.%s', w.tab, w.col), ', ' ORDER BY w.n)) INTO fault
+      FROM ({{columns}}) AS w (n, tab, col, type, filled, value)
       JOIN pg_class c ON c.oid = to_regclass(w.tab)
       LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = w.col AND NOT a.attisdropped
-     WHERE a.attnum IS NULL OR format_type(a.atttypid, NULL) <> w.type;
+     WHERE w.tab <> 'video_jobs'
+       AND (a.attnum IS NULL AND schema_version = 0 OR format_type(a.atttypid, NULL) <> w.type);
     IF fault IS NOT NULL THEN
         RAISE EXCEPTION 'a table of the same name is there for something else (%): rename it', fault;
     END IF;
@@ -63,23 +69,17 @@ BEGIN
         RAISE EXCEPTION 'video_jobs cannot be adopted: job_id is not unique: CREATE UNIQUE INDEX CONCURRENTLY ON video_jobs (job_id)';
     END IF;
 
-    -- Columns of ours that are there already must be as we would make them.
+    -- Our columns that are there already must be as we would make them.
     SELECT string_agg(format('%s is %s%s, not %s%s', w.name, format_type(a.atttypid, a.atttypmod),
                              CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, w.type,
                              CASE WHEN w.filled THEN ' NOT NULL with a default' ELSE '' END), '; ' ORDER BY w.n) INTO fault
-      FROM (VALUES (1, 'leased_until', 'timestamp with time zone', true), (2, 'lease_id', 'uuid', true),
-                   (3, 'lost_leases', 'integer', true), (4, 'polls', 'integer', true), (5, 'consecutive_errors', 'integer', true),
-                   (6, 'failing_since', 'timestamp with time zone', false), (7, 'last_error', 'text', false),
-                   (8, 'last_polled_at', 'timestamp with time zone', false), (9, 'finished_at', 'timestamp with time zone', false),
-                   (10, 'created_at', 'timestamp with time zone', NULL), (11, 'sume_status', 'text', false),
-                   (12, 'final_status', 'jsonb', false), (13, 'idempotency_key', 'text', false), (14, 'api_key_ref', 'text', false),
-                   (15, 'not_found_answers', 'integer', true)
-           ) AS w (n, name, type, filled)
+      FROM ({{columns}}) AS w (n, tab, name, type, filled, value)
       JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
-     WHERE format_type(a.atttypid, NULL) <> w.type
-        OR a.attnotnull <> w.filled
-        OR w.filled AND NOT a.atthasdef
-        OR a.attgenerated <> '' OR a.attidentity <> '';
+     WHERE w.tab = 'video_jobs'
+       AND (format_type(a.atttypid, NULL) <> w.type
+            OR a.attnotnull <> w.filled
+            OR w.filled AND NOT a.atthasdef
+            OR a.attgenerated <> '' OR a.attidentity <> '');
     IF fault IS NOT NULL THEN
         RAISE EXCEPTION 'video_jobs cannot be adopted: it has columns of the same names for other things: %: ALTER TABLE video_jobs RENAME COLUMN ...', fault;
     END IF;
