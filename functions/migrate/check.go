@@ -6,48 +6,33 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/postgres"
 )
 
 // check finds out whether the other functions will get at what they need, and
-// returns one line for each thing that they will not.
-func (h *handler) check(ctx context.Context, pool *pgxpool.Pool, roles []role) []error {
-	var faults []error
+// returns one line for each thing that they will not, and one for each that
+// cannot be found out.
+func (h *handler) check(ctx context.Context, pool *pgxpool.Pool, roles []role) (faults []error, warnings []string) {
 	for _, r := range roles {
-		if err := h.loginAs(ctx, pool, r); err != nil {
+		as, err := h.loginAs(ctx, pool, r)
+		if err != nil {
 			faults = append(faults, fmt.Errorf("log in as role %s: %s: %s", r.name, oneLine(err), loginCure(r)))
+			continue
 		}
-		if err := seesRows(ctx, pool, r); err != nil {
-			faults = append(faults, err)
+		lacks, doubts, err := access(ctx, pool, as, r)
+		postgres.Close(as, closeLimit)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("role %s: %w", r.name, err))
 		}
+		faults, warnings = append(faults, lacks...), append(warnings, doubts...)
 	}
 	if err := sumeAnswers(ctx, h.cfg.BaseURL); err != nil {
 		faults = append(faults, err)
 	}
-	return faults
-}
-
-const hiddenSQL = `
-SELECT c.relrowsecurity AND NOT r.rolbypassrls
-       AND NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND (0::oid = ANY (p.polroles) OR r.oid = ANY (p.polroles)))
-  FROM pg_class c, pg_roles r
- WHERE c.oid = to_regclass('video_jobs') AND r.rolname = $1`
-
-// seesRows finds out whether an adopted table hides its rows from the role, in
-// which case jobs would be forgotten without a word.
-func seesRows(ctx context.Context, pool *pgxpool.Pool, r role) error {
-	var hidden bool
-	if err := pool.QueryRow(ctx, hiddenSQL, r.name).Scan(&hidden); err != nil {
-		return fmt.Errorf("look at the policies of video_jobs: %w", plain(err))
-	}
-	if !hidden {
-		return nil
-	}
-	name := pgx.Identifier{r.name}.Sanitize()
-	return fmt.Errorf("row-level security hides video_jobs from role %s: CREATE POLICY %s ON video_jobs TO %s USING (true) WITH CHECK (true)", r.name, name, name)
+	return faults, warnings
 }
 
 // warn tells of rows that will never be due, although they look pending: a

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -120,29 +119,29 @@ func reach(ctx context.Context, c *pgconn.Config) error {
 	return conn.Close()
 }
 
-// loginAs opens one connection as a role, in the way that the functions do, and
-// closes it.
-func (h *handler) loginAs(ctx context.Context, pool *pgxpool.Pool, r role) error {
+// loginAs opens a pool as a role, in the way that the functions do, and its
+// first connection. The caller closes it.
+func (h *handler) loginAs(ctx context.Context, pool *pgxpool.Pool, r role) (*pgxpool.Pool, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	admin := pool.Config().ConnConfig
 	if r.secret != "" {
-		config := admin.Copy()
-		config.User, config.Password = r.name, r.password
-		conn, err := pgx.ConnectConfig(ctx, config)
+		config := pool.Config()
+		config.BeforeConnect = nil // which would log in as the administrator
+		config.ConnConfig.User, config.ConnConfig.Password = r.name, r.password
+		as, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return conn.Close(ctx)
+		if err := as.Ping(ctx); err != nil {
+			postgres.Close(as, closeLimit)
+			return nil, err
+		}
+		return as, nil
 	}
 	database := h.cfg.Database
 	database.URL, database.SecretID = "", ""
 	database.Host, database.Port, database.Name = admin.Host, int(admin.Port), admin.Database
 	database.User, database.Auth = r.name, r.auth
-	as, err := postgres.Connect(ctx, database, h.cache)
-	if err != nil {
-		return err
-	}
-	postgres.Close(as, closeLimit)
-	return nil
+	return postgres.Connect(ctx, database, h.cache)
 }

@@ -76,7 +76,9 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	if err := h.keepAdmin(ctx, pool, roles); err != nil {
 		return result, err
 	}
-	return result, errors.Join(h.check(ctx, pool, roles)...)
+	faults, warnings := h.check(ctx, pool, roles)
+	result.Warnings = append(result.Warnings, warnings...)
+	return result, errors.Join(faults...)
 }
 
 // rightDatabase refuses an administrator's secret that leads to another
