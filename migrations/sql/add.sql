@@ -31,8 +31,11 @@ BEGIN
         END IF;
 
         IF t.name = 'video_submissions' THEN
-            -- Unfinished intents are few among many: inspect and a metric look for them.
-            CREATE INDEX IF NOT EXISTS video_submissions_sending_idx ON video_submissions (created_at) WHERE state = 'sending';
+            -- Unfinished submissions are few among many: inspect and a metric look
+            -- for them. The release before had an index of one state.
+            CREATE INDEX IF NOT EXISTS video_submissions_unfinished_idx ON video_submissions (created_at)
+                WHERE state IN ('sending', 'unrecorded');
+            DROP INDEX IF EXISTS video_submissions_sending_idx;
         ELSIF t.name = 'video_jobs' THEN
             -- Defaults where there are none: a row inserted with its id alone is
             -- due. created_at gets its default apart from the column, so that rows
