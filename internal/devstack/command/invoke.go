@@ -6,22 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sumepoller/internal/status"
 )
 
 const (
-	invokeLimit  = 16 * time.Minute // longer than a function can run
-	settingsPath = "infra/settings.json"
-	emulatorPath = "/2015-03-31/functions/function/invocations"
+	invokeLimit    = 16 * time.Minute // longer than a function can run
+	settingsPath   = "infra/settings.json"
+	largestPayload = 6 << 20 // Lambda's limit of a request and of an answer, in bytes
 )
 
 // byHand invokes a function by hand, prints the answer and returns the exit
@@ -41,13 +38,20 @@ func byHand(ctx context.Context, what, argument string) int {
 	}
 	answer, err := send(ctx, function, payload)
 	if err == nil {
+		err = checkAnswer(what, answer)
+	}
+	if err == nil {
 		err = status.Print(os.Stdout, answer)
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "make %s: %v\n", what, err)
-		return 1
+	if err == nil {
+		return 0
 	}
-	return 0
+	hint := ""
+	if function == "submit" && !errors.As(err, new(notSent)) && !errors.As(err, new(*functionError)) {
+		hint = "; whether the order was sent is unknown: run it again with the same key, which pays once"
+	}
+	fmt.Fprintf(os.Stderr, "make %s: %v%s\n", what, err, hint)
+	return 1
 }
 
 // request returns the payload. What would run the schedule's pass in place of
@@ -79,6 +83,9 @@ func fromFile(what, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !utf8.Valid(payload) {
+		return nil, fmt.Errorf("%s: not UTF-8", path)
+	}
 	field := map[string]string{"backfill": "backfill", "submit": "idempotency_key"}[what]
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &fields); err != nil {
@@ -87,46 +94,23 @@ func fromFile(what, path string) ([]byte, error) {
 	if _, ok := fields[field]; !ok {
 		return nil, fmt.Errorf("%s: the field %q is missing", path, field)
 	}
+	if len(payload) > largestPayload {
+		return nil, fmt.Errorf("%s: %d bytes; Lambda takes at most %d", path, len(payload), largestPayload)
+	}
 	return payload, nil
 }
 
 // send invokes the function and returns its answer, or the description of its
-// failure.
+// failure. The error is a notSent where the payload cannot have arrived.
 func send(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	if address := os.Getenv("FUNCTION_URL"); address != "" {
 		return post(ctx, address, payload)
 	}
 	name, err := stackName()
 	if err != nil {
-		return nil, err
+		return nil, notSent{err}
 	}
 	return invokeAWS(ctx, name+"-"+function, payload)
-}
-
-// post sends the payload to an address of an emulator; where it has no path,
-// the path of the emulator's invocations is added.
-func post(ctx context.Context, address string, payload []byte) ([]byte, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("FUNCTION_URL: %w", err)
-	}
-	if strings.Trim(u.Path, "/") == "" {
-		u.Path = emulatorPath
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(payload))
-	if err != nil {
-		return nil, fmt.Errorf("FUNCTION_URL: %w", err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode >= http.StatusBadRequest && !json.Valid(answer) { // not the function's
-		err = fmt.Errorf("FUNCTION_URL answers %s: %.300s", resp.Status, bytes.TrimSpace(answer))
-	}
-	return answer, err
 }
 
 // stackName reads the name from the stack's settings.
@@ -152,16 +136,16 @@ func stackName() (string, error) {
 // person to decide.
 func invokeAWS(ctx context.Context, name string, payload []byte) ([]byte, error) {
 	if _, err := exec.LookPath("aws"); err != nil {
-		return nil, errors.New("no aws in PATH: install AWS's command line, or set FUNCTION_URL")
+		return nil, notSent{errors.New("no aws in PATH: install AWS's command line, or set FUNCTION_URL")}
 	}
 	dir, err := os.MkdirTemp("", "sumepoller-invoke-")
 	if err != nil {
-		return nil, err
+		return nil, notSent{err}
 	}
 	defer os.RemoveAll(dir)
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 	if err := os.WriteFile(in, payload, 0o600); err != nil {
-		return nil, err
+		return nil, notSent{err}
 	}
 	cmd := exec.CommandContext(ctx, "aws", "lambda", "invoke", "--function-name", name,
 		"--cli-read-timeout", "0", "--payload", "fileb://"+in, out)
