@@ -14,9 +14,20 @@ EMULATOR_VERSION := v0.0.0-20261030222936-bef5c4ba774d
 LINTER           := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINTER_VERSION   := v2.15.0
 
-BIN      := $(CURDIR)/bin
+# Relative, since no path of the repository's own can then break a target or a
+# recipe. So make has to run at the root.
+ifeq ($(wildcard internal/devstack/command/main.go),)
+$(error run make in the root directory of the repository, or with -C)
+endif
+BIN      := bin
 DEVSTACK := $(BIN)/devstack
 CDK      := node_modules/.bin/cdk
+
+# The caller's Go settings steer no build: GOARCH is for `make build` alone, no
+# vendor directory or workspace is used, and git need not trust the directory.
+unexport GOOS GOARCH
+export GOFLAGS := $(filter-out -mod=% -buildvcs=%,$(GOFLAGS)) -buildvcs=false
+export GOWORK  := off
 
 # Node.js 20 works; the CDK's library prints a banner about its age.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
@@ -27,13 +38,13 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 help: ## list the targets
 	@echo 'usage: make TARGET'
 	@echo
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
 # --- on this machine
 
 .PHONY: run
 run: devstack npm emulator ## the whole product here: database, simulated API, functions, ticks (JOBS=60, KEEP=1 to go on after)
-	@exec $(DEVSTACK) run
+	@exec "$(DEVSTACK)" run
 
 .PHONY: test
 test: test-program test-infra ## vet and all tests, with a PostgreSQL server of their own
@@ -42,7 +53,7 @@ test: test-program test-infra ## vet and all tests, with a PostgreSQL server of 
 test-program: devstack npm emulator ## the tests but infra's
 	@command -v $$(go env CC) >/dev/null || { echo 'the race detector needs a C compiler: install gcc or clang' >&2; exit 1; }
 	go vet $(PROGRAM)
-	@$(DEVSTACK) postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
+	@CGO_ENABLED=1 "$(DEVSTACK)" postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
 
 .PHONY: test-infra
 test-infra: npm ## infra's tests: the stack, synthesized once per package
@@ -53,7 +64,7 @@ test-infra: npm ## infra's tests: the stack, synthesized once per package
 test-pooler: devstack npm emulator ## the tests through PgBouncer, which has to be installed
 	@PATH="$$PATH:/usr/sbin"; export PATH; \
 	command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }; \
-	exec $(DEVSTACK) postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
+	exec "$(DEVSTACK)" postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
 
 .PHONY: fuzz
 fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
@@ -88,7 +99,7 @@ lint-templates: ## cfn-lint over template.yaml and what synth wrote
 
 .PHONY: schema
 schema: devstack ## the whole schema as plain SQL, on standard output
-	@$(DEVSTACK) schema
+	@"$(DEVSTACK)" schema
 
 # --- what is deployed
 
@@ -126,13 +137,13 @@ configure: go ## write infra/settings.json for a database that exists (DB=its id
 
 .PHONY: status backfill submit stop
 status: devstack ## what the table holds (JOB=one job), from the stack or from FUNCTION_URL=…
-	@$(DEVSTACK) invoke status "$$JOB"
+	@"$(DEVSTACK)" invoke status "$$JOB"
 backfill: devstack ## send a backfill (FILE=request.json)
-	@$(DEVSTACK) invoke backfill "$$FILE"
+	@"$(DEVSTACK)" invoke backfill "$$FILE"
 submit: devstack ## buy a video (FILE=order.json)
-	@$(DEVSTACK) invoke submit "$$FILE"
+	@"$(DEVSTACK)" invoke submit "$$FILE"
 stop: devstack ## end the following of a job (JOB=its id)
-	@$(DEVSTACK) invoke stop "$$JOB"
+	@"$(DEVSTACK)" invoke stop "$$JOB"
 
 # --- what these need
 
@@ -142,7 +153,7 @@ go:
 
 .PHONY: devstack
 devstack: go
-	@mkdir -p $(BIN)/.work && GOTMPDIR=$(BIN)/.work go build -o $(DEVSTACK) ./internal/devstack/command
+	@mkdir -p $(BIN)/.work && GOTMPDIR="$$(pwd)/$(BIN)/.work" go build -o "$(DEVSTACK)" ./internal/devstack/command
 
 # The packages of package-lock.json: the CDK's command line and PostgreSQL's
 # binaries. Installed anew when the lock file changes; makes at the same time
@@ -150,7 +161,7 @@ devstack: go
 .PHONY: npm
 npm: devstack
 	@command -v node >/dev/null && command -v npm >/dev/null || { echo 'no node or npm in PATH: install Node.js 20 or newer' >&2; exit 1; }
-	@$(DEVSTACK) once package-lock.json node_modules/.installed -- $(MAKE) --no-print-directory npm-ci
+	@"$(DEVSTACK)" once package-lock.json node_modules/.installed -- $(MAKE) --no-print-directory npm-ci
 
 # The libraries' symbolic links are made by a script that npm does not run.
 .PHONY: npm-ci
@@ -164,14 +175,14 @@ emulator: go $(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION)
 
 $(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION):
 	@echo 'installing the Lambda runtime interface emulator $(EMULATOR_VERSION)'
-	@GOBIN=$(BIN) go install $(EMULATOR)@$(EMULATOR_VERSION)
+	@GOBIN="$$(pwd)/$(BIN)" go install $(EMULATOR)@$(EMULATOR_VERSION)
 	@touch $@
 
 $(BIN)/.golangci-lint-$(LINTER_VERSION):
 	@echo 'installing golangci-lint $(LINTER_VERSION) (some minutes, once)'
-	@GOBIN=$(BIN) go install $(LINTER)@$(LINTER_VERSION)
+	@GOBIN="$$(pwd)/$(BIN)" go install $(LINTER)@$(LINTER_VERSION)
 	@touch $@
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin dist cdk.out
+	rm -rf ./bin ./dist ./cdk.out

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -45,9 +46,10 @@ func (a *account) tempDir() string {
 	return os.TempDir()
 }
 
-// mayRead tells whether the account can run what lies in an installation.
+// mayRead reports whether the account can run what lies in an installation,
+// which initdb does through a shell, inside double quotes.
 func (a *account) mayRead(root string) bool {
-	return a.mayReach(filepath.Join(root, "bin", "postgres")) && a.mayReach(filepath.Join(root, "lib"))
+	return !strings.ContainsAny(root, "\"$`\\") && a.mayReach(filepath.Join(root, "bin", "postgres")) && a.mayReach(filepath.Join(root, "lib"))
 }
 
 // mayReach tells whether everybody may enter, or run, the path and all that

