@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/server"
 	"sumepoller/internal/secrets"
 	"sumepoller/internal/telemetry"
@@ -28,6 +29,7 @@ var own *server.Server
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	environment.Isolate()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var err error

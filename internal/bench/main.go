@@ -26,6 +26,7 @@ import (
 
 	"sumepoller/internal/bench/report"
 	"sumepoller/internal/devstack"
+	"sumepoller/internal/devstack/environment"
 )
 
 // rounds is how often each figure is taken, in turn with the others.
@@ -49,6 +50,7 @@ var sections = []section{
 }
 
 func main() {
+	environment.Isolate()
 	ctx, stop := interrupted()
 	defer stop()
 	args := os.Args[1:]

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/process"
 )
 
@@ -90,7 +91,10 @@ func variables(name string, env map[string]string, timeout time.Duration) []stri
 		"AWS_LAMBDA_FUNCTION_NAME=" + name,
 		"AWS_LAMBDA_FUNCTION_TIMEOUT=" + strconv.Itoa(max(1, int(math.Ceil(timeout.Seconds())))),
 	}
-	for key, value := range env {
+	for key, value := range environment.AWS {
+		vars = append(vars, key+"="+value)
+	}
+	for key, value := range env { // the last one counts
 		vars = append(vars, key+"="+value)
 	}
 	return vars

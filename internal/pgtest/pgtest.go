@@ -5,6 +5,9 @@
 // once per server and schema, and dropped when the test ends. It creates and
 // drops databases whose names begin with sumepoller_, and touches no other.
 // Several test processes may use one server at the same time.
+//
+// A test process that imports it sees none of the caller's settings of
+// PostgreSQL and AWS.
 package pgtest
 
 import (
@@ -22,8 +25,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/migrations"
 )
+
+// Also where go test was started by hand.
+func init() { environment.Isolate() }
 
 // timeout bounds each step against the server.
 const timeout = time.Minute

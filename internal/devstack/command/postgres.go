@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/process"
 	"sumepoller/internal/devstack/server"
 )
@@ -19,7 +20,9 @@ const (
 )
 
 // postgres runs a command with a database server and returns its exit code.
+// The command sees none of the caller's settings of PostgreSQL and AWS.
 func postgres(ctx context.Context, args []string) int {
+	environment.Isolate()
 	if os.Getenv(urlVariable) != "" {
 		return exitCode(spawn(ctx, args, nil))
 	}

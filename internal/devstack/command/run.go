@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/stack"
 )
 
@@ -22,6 +23,7 @@ const (
 
 // run runs the local stack and returns the exit code.
 func run(ctx context.Context) int {
+	environment.Isolate()
 	o, err := options()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make run:", err)

@@ -11,8 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/server"
 )
+
+func TestMain(m *testing.M) {
+	environment.Isolate()
+	m.Run()
+}
 
 func query(t *testing.T, connString, sql string) string {
 	t.Helper()

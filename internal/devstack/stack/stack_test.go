@@ -12,10 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"sumepoller/internal/devstack/environment"
 	"sumepoller/internal/devstack/stack"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	environment.Isolate()
+	goleak.VerifyTestMain(m)
+}
 
 // serverURL returns the server that make test started.
 func serverURL(t *testing.T) string {
