@@ -51,7 +51,7 @@ test: test-program test-infra ## vet and all tests, with a PostgreSQL server of 
 
 .PHONY: test-program
 test-program: devstack npm emulator ## the tests but infra's
-	@command -v $$(go env CC) >/dev/null || { echo 'the race detector needs a C compiler: install gcc or clang' >&2; exit 1; }
+	@command -v $$(go env CC) >/dev/null || { echo 'no C compiler, which the race detector needs: install gcc, or name another with CC (CC=clang)' >&2; exit 1; }
 	go vet $(PROGRAM)
 	@CGO_ENABLED=1 "$(DEVSTACK)" postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
 
@@ -155,12 +155,21 @@ go:
 devstack: go
 	@mkdir -p $(BIN)/.work && GOTMPDIR="$$(pwd)/$(BIN)/.work" go build -o "$(DEVSTACK)" ./internal/devstack/command
 
+# at-least is a shell command that fails with one line unless a program (its
+# command, its name) has a version (the major one) or a newer one.
+define at-least
+command -v $(1) >/dev/null || { echo 'no $(1) in PATH: install Node.js 20 or newer, and npm with it' >&2; exit 1; }; \
+version=$$($(1) --version | tr -d v); \
+[ "$${version%%.*}" -ge $(3) ] 2>/dev/null || { echo "$(2) $${version:-of unknown version} found, $(3) or newer is needed: install Node.js 20 or newer, and npm with it" >&2; exit 1; }
+endef
+
 # The packages of package-lock.json: the CDK's command line and PostgreSQL's
 # binaries. Installed anew when the lock file changes; makes at the same time
 # wait for each other.
 .PHONY: npm
 npm: devstack
-	@command -v node >/dev/null && command -v npm >/dev/null || { echo 'no node or npm in PATH: install Node.js 20 or newer' >&2; exit 1; }
+	@$(call at-least,node,Node.js,20)
+	@$(call at-least,npm,npm,9)
 	@"$(DEVSTACK)" once package-lock.json node_modules/.installed -- $(MAKE) --no-print-directory npm-ci
 
 # The libraries' symbolic links are made by a script that npm does not run.
