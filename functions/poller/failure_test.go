@@ -74,7 +74,7 @@ func TestRunWithoutAUsableKeyFailsAndTouchesNoRow(t *testing.T) {
 			if !strings.Contains(err.Error(), keyID) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %q, want the secret's id and %q", err, test.want)
 			}
-			if took := time.Since(began); took > 6*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			w.untouched(t)

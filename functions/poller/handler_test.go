@@ -34,7 +34,7 @@ func TestRunWithNothingDueIsShortAndTellsAllMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	got := w.run(t)
-	if got.Stopped != poller.Drained || got.Claimed != 0 || got.OldestDueSeconds != 0 || got.ElapsedSeconds > 2 {
+	if got.Stopped != poller.Drained || got.Claimed != 0 || got.OldestDueSeconds != 0 || got.ElapsedSeconds > 20 {
 		t.Errorf("summary %+v", got)
 	}
 	if names := w.metrics(t); len(names) != 12 {
@@ -46,7 +46,7 @@ func TestRunWithNothingDueIsShortAndTellsAllMetrics(t *testing.T) {
 // may hold up.
 func (w *world) eventually(t *testing.T, query string, want int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for got := want - 1; got != want; {
 		if err := w.db.QueryRow(ctx, query).Scan(&got); err != nil {

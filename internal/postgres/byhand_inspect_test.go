@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
 )
 
 func (h *hand) inspect(q poller.Inspect, perDay int) poller.Inspection {
@@ -150,7 +151,15 @@ func TestInspect_ManyRows(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprintf("job_%d", i+1)
 	}
-	got := h.inspect(poller.Inspect{JobIDs: ids, Limit: 1_000_000}, 10_000)
+	var got poller.Inspection
+	db := table{t, h.url, h.pool}
+	_, pool := db.single()
+	h.ByHand = postgres.NewByHand(pool)
+	blocks := db.blocks(pool, func() { got = h.inspect(poller.Inspect{JobIDs: ids, Limit: 1_000_000}, 10_000) })
+	t.Logf("%d blocks", blocks)
+	if blocks > 100_000 { // one a row: a few scans, nothing looked up for each
+		t.Errorf("touched %d blocks, want at most 100000", blocks)
+	}
 	if got.Due != 100_000 || got.States["pending"] != 100_000 || got.FailingTotal != 100_000 {
 		t.Errorf("due %d, pending %d, failing %d, want 100000 each", got.Due, got.States["pending"], got.FailingTotal)
 	}

@@ -102,14 +102,10 @@ func TestPoolerWithoutTheSettingFailsWithTheDriversError(t *testing.T) {
 	url := pooler.Start(t, db.url, 1)
 	first, second := postgres.NewStore(pooled(t, url)), postgres.NewStore(pooled(t, url))
 	claim(t, first, want(1))
-	start := time.Now()
 	_, err := second.Claim(t.Context(), want(1))
 	// Prepared under this name already, or not known on this connection.
 	if code := pgCode(err); code != "42P05" && code != "26000" {
 		t.Errorf("error %v, want a prepared statement that exists", err)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("took %v: tried again what cannot succeed", took)
 	}
 }
 

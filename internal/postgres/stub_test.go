@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type stub struct {
 
 	mu        sync.Mutex
 	passwords []string
+	dialled   atomic.Int32
 }
 
 func (s *stub) start(t testing.TB) {
@@ -44,6 +46,7 @@ func (s *stub) start(t testing.TB) {
 			if err != nil {
 				return
 			}
+			s.dialled.Add(1)
 			wg.Go(func() { s.serve(conn) })
 		}
 	})
@@ -173,12 +176,11 @@ func TestConnectRefusesAnExpiredCertificateAndPlainText(t *testing.T) {
 		"refused TLS":            plain.address,
 		"refused TLS connection": serverOf(t),
 	} {
-		start := time.Now()
 		_, err := postgres.ConnectTo(t.Context(), address, cfg, nil)
 		check(t, err, want)
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("%s: took %v: tried again what cannot succeed", want, took)
-		}
+	}
+	if n, m := expired.dialled.Load(), plain.dialled.Load(); n != 1 || m != 1 {
+		t.Errorf("%d and %d connections, want 1 each: what cannot succeed is not tried again", n, m)
 	}
 	if n := len(expired.passwords) + len(plain.passwords); n > 0 {
 		t.Errorf("%d passwords were sent", n)
@@ -226,9 +228,5 @@ func TestCloseGivesUpOnAConnectionThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	start := time.Now()
-	postgres.Close(pool, 50*time.Millisecond)
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("took %v", took)
-	}
+	postgres.Close(pool, 50*time.Millisecond) // returns, although the connection is never released
 }

@@ -69,7 +69,7 @@ func TestFetchSaysInOneLineWhatIsWrong(t *testing.T) {
 			began := time.Now()
 			_, err := secrets.NewCache(manager(t, test.handler)).Get(t.Context(), "sume/key")
 			line(t, err, test.want)
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 50*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})
