@@ -42,7 +42,7 @@ type columns struct {
 
 func columnsOf(batch []poller.Settlement) columns {
 	c := columns{
-		keys:     keys{make([]string, len(batch)), make([]string, len(batch)), make([]string, len(batch))},
+		keys:     keys{make([]string, len(batch)), make([]string, len(batch)), make([]string, len(batch)), make([]bool, len(batch))},
 		delays:   make([]int64, len(batch)),
 		polled:   make([]bool, len(batch)),
 		statuses: make([]string, len(batch)),
@@ -59,6 +59,7 @@ func columnsOf(batch []poller.Settlement) columns {
 		c.delays[i], c.polled[i] = micros(s.Delay), s.Polled
 		c.statuses[i], c.errors[i] = cleanText(s.Status), cleanText(s.Error)
 		c.finals[i], c.notFound[i] = cleanJSON(s.Final), int64(s.NotFound)
+		c.refused[i] = s.Class == poller.WriteRefused
 	}
 	return c
 }

@@ -35,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claime
 
 func (s *Store) take(ctx context.Context, r poller.ClaimRequest, again bool) (poller.Claimed, error) {
 	if again {
-		got, err := s.lease(ctx, claimQuery{ClaimRequest: r, recall: true})
+		got, err := s.leaseAround(ctx, claimQuery{ClaimRequest: r, recall: true})
 		if err != nil || len(got.Jobs) > 0 {
 			return got.Claimed, err
 		}

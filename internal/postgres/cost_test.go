@@ -121,7 +121,7 @@ func TestAReadWritesLittleWAL(t *testing.T) {
 			finals[i] = `{"data": {"job_id": "` + id + `", "status": "COMPLETED", "sume_status": "completed", "terminal": true, "result_ready": true, ` +
 				`"next_action": "fetch_result", "job": {"id": "` + id + `", "type": "video_generation", "status": "completed"}}, "request_id": "req_1"}`
 		}
-		bytes += db.explained(conn, postgres.SettleSQL, ids, leases, states, delays, polled, statuses, errs, make([]int64, 192), finals, true, "300ms")
+		bytes += db.explained(conn, postgres.SettleSQL, ids, leases, states, delays, polled, statuses, errs, make([]int64, 192), finals, make([]bool, 192), true, "300ms")
 		least, all = min(least, bytes), all+bytes
 	}
 	// Page images come on top after a checkpoint, and those come as the load on

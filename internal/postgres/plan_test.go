@@ -24,9 +24,9 @@ func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.
 	}
 	key := strings.Join([]string{array("job_#"), array("11111111111111111111111111111111"), array("pending")}, ", ")
 	statements := map[string]string{
-		postgres.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array("0"), array(`""`), `true`, `'300ms'`}, ", "),
+		postgres.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array("0"), array(`""`), array("f"), `true`, `'300ms'`}, ", "),
 		postgres.ReleaseSQL: strings.Join([]string{key, array("t"), `'2026-01-01'`, `true`, `'300ms'`}, ", "),
-		postgres.OutcomeSQL: key,
+		postgres.OutcomeSQL: key + ", " + array("f"),
 	}
 	for name, steps := range map[string][]string{
 		"never analysed":   {fill, lease},

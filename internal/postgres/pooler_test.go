@@ -81,7 +81,7 @@ func work(t *testing.T, s *postgres.Store) (done int) {
 		done += count(outcomes(results), poller.Done)
 		var releaseErr error
 		if hold.JobID != "" {
-			_, releaseErr = s.Release(t.Context(), got.Day.Date, []poller.Release{hold})
+			_, releaseErr = s.Release(t.Context(), got.Charged, []poller.Release{hold})
 		}
 		_, _, nextErr := s.NextDue(t.Context(), []poller.LeaseID{r.Lease})
 		_, todayErr := s.Today(t.Context())

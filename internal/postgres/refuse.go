@@ -74,27 +74,15 @@ func (s *Store) notKept(ctx context.Context, jobID, write string) poller.Refusal
 	return r
 }
 
-// passedOver is the outcome of a row that is still leased, that no other program
-// holds, and that a statement did not write: a trigger dropped the write, or the
-// row was changed between the statement's snapshot and its lock.
-const passedOver poller.Outcome = -1
-
-// explain completes the result of a write that raised no error and is not in the
-// row. One that was passed over is tried once more by itself. It reports whether
-// the table refuses the write.
-func (s *Store) explain(ctx context.Context, r *poller.Result, jobID, write string, again func() ([]poller.Result, error)) bool {
-	if r.Outcome == passedOver {
-		*r = poller.Result{Outcome: poller.Again}
-		if one, err := again(); err == nil {
-			*r = one[0]
-		}
-	}
-	if r.Outcome != poller.Declined && r.Outcome != passedOver || r.Refusal != nil {
-		return false
+// explain completes the result of a write that raised no error and that the row
+// does not have. No later claim of the run asks for that row.
+func (s *Store) explain(ctx context.Context, r *poller.Result, jobID, write string) {
+	if r.Outcome != poller.Declined || r.Refusal != nil {
+		return
 	}
 	refusal := s.notKept(ctx, jobID, write)
-	*r = poller.Result{Outcome: poller.Declined, Refusal: &refusal}
-	return true
+	r.Refusal = &refusal
+	s.claim.leaveOut(jobID)
 }
 
 // leaseAround claims, and where the table refuses that for some of the rows,

@@ -75,10 +75,7 @@ func (s *Store) releasePart(ctx context.Context, date string, rows []poller.Rele
 	switch {
 	case err == nil:
 		for i, row := range rows {
-			again := func() ([]poller.Result, error) { return s.releaseOnce(ctx, date, rows[i:i+1]) }
-			if s.explain(ctx, &results[i], row.JobID, poller.WriteRelease, again) {
-				s.claim.leaveOut(row.JobID)
-			}
+			s.explain(ctx, &results[i], row.JobID, poller.WriteRelease)
 		}
 		return results, nil
 	case !refused(err):
@@ -102,7 +99,7 @@ func (s *Store) releasePart(ctx context.Context, date string, rows []poller.Rele
 
 // releaseOnce runs the release's statement.
 func (s *Store) releaseOnce(ctx context.Context, date string, rows []poller.Release) ([]poller.Result, error) {
-	k, unread := keys{ids: []string{}, leases: []string{}, states: []string{}}, make([]bool, len(rows))
+	k, unread := keys{[]string{}, []string{}, []string{}, make([]bool, len(rows))}, make([]bool, len(rows))
 	_, counted := s.claim.lease()
 	for i, row := range rows {
 		k.ids = append(k.ids, cleanText(row.JobID))

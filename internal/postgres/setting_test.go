@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -258,7 +259,7 @@ func TestSettings_Latin1Untranslatable(t *testing.T) {
 		_, stop := h.Stop(t.Context(), poller.Stop{JobIDs: ids})
 		for err, field := range map[error]string{backfill: "backfill", inspect: "inspect.job_ids", stop: "stop.job_ids"} {
 			want := poller.Refused(field + ": a value holds a character that the database's encoding does not have")
-			if err != want {
+			if !errors.Is(err, want) {
 				t.Errorf("%s: error %v, want %v", mode, err, want)
 			}
 		}

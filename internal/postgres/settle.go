@@ -26,13 +26,19 @@ SELECT b.n, coalesce(j.state, ''),
            WHEN j.job_id IS NULL THEN 'gone'
            -- Under another lease.
            WHEN j.lease_id IS DISTINCT FROM b.lease_id::uuid THEN 'lost'
+           -- Still held, as settleHeld has it: another program held the row, or
+           -- changed it between the statement's snapshot and its lock, or a
+           -- trigger dropped the write.
+           WHEN j.state = 'pending'
+                AND (j.leased_until > '-infinity' OR b.refused AND (j.finished_at IS NOT NULL OR j.next_poll_at <= now())) THEN 'again'
            -- An earlier attempt wrote it and its answer was lost.
            WHEN j.leased_until = '-infinity' AND j.state = b.state THEN 'done'
-           WHEN j.leased_until > '-infinity' AND j.state = 'pending' THEN 'ours'
+           -- So it did, and a trigger turned the finish back into pending.
+           WHEN j.leased_until = '-infinity' AND j.state = 'pending' THEN 'declined'
            ELSE 'lost'
        END
-FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]))
-     WITH ORDINALITY AS b (job_id, lease_id, state, n)
+FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::boolean[]))
+     WITH ORDINALITY AS b (job_id, lease_id, state, refused, n)
 LEFT JOIN video_jobs AS j ON j.job_id = b.job_id`
 
 // Settle implements poller.Queue.
@@ -116,10 +122,7 @@ func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause 
 // explainSettled completes the results of settlements that raised no error.
 func (s *Store) explainSettled(ctx context.Context, batch []poller.Settlement, results []poller.Result) []poller.Result {
 	for i, one := range batch {
-		again := func() ([]poller.Result, error) { return s.settleOnce(ctx, batch[i:i+1], true) }
-		if s.explain(ctx, &results[i], one.JobID, poller.WriteSettle, again) {
-			s.claim.leaveOut(one.JobID)
-		}
+		s.explain(ctx, &results[i], one.JobID, poller.WriteSettle)
 	}
 	return results
 }
@@ -127,38 +130,67 @@ func (s *Store) explainSettled(ctx context.Context, batch []poller.Settlement, r
 // settleOnce runs the settle's statement.
 func (s *Store) settleOnce(ctx context.Context, batch []poller.Settlement, announce bool) ([]poller.Result, error) {
 	c := columnsOf(batch)
-	return s.write(ctx, settleSQL, settleSkippingSQL, c.keys, c.delays, c.polled, c.statuses, c.errors, c.notFound, c.finals, announce)
+	return s.write(ctx, settleSQL, settleSkippingSQL, c.keys, c.delays, c.polled, c.statuses, c.errors, c.notFound, c.finals, c.refused, announce)
 }
 
 // keys name the rows of a batch, column by column. states holds what each row's
-// state is to be once it is written.
-type keys struct{ ids, leases, states []string }
+// state is to be once it is written, refused which of them are errors that
+// follow a settlement that the table refused.
+type keys struct {
+	ids, leases, states []string
+	refused             []bool
+}
 
 // write runs one of the statements that lock rows by their keys, and returns how
-// each row ended. Where it has to wait for a row it is run again in the form
-// that skips such rows.
+// each row ended. Rows that are held, locked by nobody else and yet not written
+// are tried once more: the row may have changed between the statement's snapshot
+// and its lock. Otherwise a trigger drops the write.
 func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, values ...any) ([]poller.Result, error) {
 	results := make([]poller.Result, len(k.ids))
 	err := retry(ctx, func() error {
 		for i := range results {
 			results[i] = poller.Result{Outcome: poller.Lost}
 		}
-		args := append([]any{k.ids, k.leases, k.states}, values...)
-		ours := passedOver
-		wrote, err := s.wrote(ctx, waiting, results, append(args, rowWait)...)
-		if sqlState(err) == lockNotAvailable {
-			ours = poller.Again
-			wrote, err = s.wrote(ctx, skipping, results, append(args, skipWait)...)
+		for _, otherwise := range []poller.Outcome{poller.Lost, poller.Declined} {
+			waited, err := s.writeOnce(ctx, waiting, skipping, k, results, values)
+			if err != nil || !waited {
+				return err
+			}
+			dropped := false
+			for i := range results {
+				if results[i].Outcome == poller.Again {
+					results[i].Outcome, dropped = otherwise, true
+				}
+			}
+			if !dropped {
+				return nil
+			}
 		}
-		if err != nil && sqlState(err) != lockNotAvailable {
-			return err
-		}
-		if wrote == len(results) {
-			return nil
-		}
-		return s.classify(ctx, k, results, ours)
+		return nil
 	})
 	return results, err
+}
+
+// writeOnce fills in the results of the rows that are lost so far. Where it has
+// to wait for a row it runs the form of the statement that skips such rows;
+// waited is then false.
+func (s *Store) writeOnce(
+	ctx context.Context, waiting, skipping string, k keys, results []poller.Result, values []any,
+) (waited bool, err error) {
+	args := append([]any{k.ids, k.leases, k.states}, values...)
+	wrote, err := s.wrote(ctx, waiting, results, append(args, rowWait)...)
+	waited = true
+	if sqlState(err) == lockNotAvailable {
+		wrote, err = s.wrote(ctx, skipping, results, append(args, skipWait)...)
+		waited = false
+	}
+	if err != nil && sqlState(err) != lockNotAvailable {
+		return waited, err
+	}
+	if wrote == len(results) {
+		return waited, nil
+	}
+	return waited, s.classify(ctx, k, results)
 }
 
 // lockNotAvailable is the code of a lock_timeout.
@@ -191,10 +223,9 @@ func (s *Store) wrote(ctx context.Context, sql string, results []poller.Result, 
 	return count, err
 }
 
-// classify fills in the results of the rows that were not written just now. ours
-// is the outcome of those that are still leased.
-func (s *Store) classify(ctx context.Context, k keys, results []poller.Result, ours poller.Outcome) error {
-	rows, err := s.pool.Query(ctx, outcomeSQL, k.ids, k.leases, k.states)
+// classify fills in the results of the rows that were not written just now.
+func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) error {
+	rows, err := s.pool.Query(ctx, outcomeSQL, k.ids, k.leases, k.states, k.refused)
 	if err != nil {
 		return err
 	}
@@ -211,8 +242,10 @@ func (s *Store) classify(ctx context.Context, k keys, results []poller.Result, o
 			if state != poller.StatePending {
 				r.State = state
 			}
-		case "ours":
-			r.Outcome = ours
+		case "again":
+			r.Outcome = poller.Again
+		case "declined":
+			r.Outcome = poller.Declined
 		case "gone":
 			r.Outcome = poller.Gone
 		}

@@ -11,14 +11,14 @@ WITH written AS (
     UPDATE video_jobs AS j
     SET ` + settleValues + `
     -- In the order of job_id, in which everything here locks.
-    FROM (SELECT h.job_id, h.lease_id, h.state, h.delay, h.polled, h.status, h.error, h.not_found, h.final, h.n
+    FROM (SELECT h.job_id, h.lease_id, h.state, h.delay, h.polled, h.status, h.error, h.not_found, h.final, h.refused, h.n
           FROM ` + settleBatch + `
           ORDER BY h.job_id) AS h
     WHERE ` + settleHeld + settleAnnounced
 
 	settleSkippingSQL = `
 WITH held AS MATERIALIZED (
-    SELECT j.ctid AS row_at, h.state, h.delay, h.polled, h.status, h.error, h.not_found, h.final, h.n
+    SELECT j.ctid AS row_at, h.state, h.delay, h.polled, h.status, h.error, h.not_found, h.final, h.refused, h.n
     FROM ` + settleBatch + `
     JOIN video_jobs AS j ON ` + settleHeld + `
     ORDER BY j.job_id
@@ -33,19 +33,21 @@ written AS (
 	// The batch. The sub-selects hide from the planner how long the arrays are.
 	settleBatch = `
           unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::bigint[]),
-                 (SELECT $5::boolean[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::bigint[]), (SELECT $9::text[]))
-          WITH ORDINALITY AS h (job_id, lease_id, state, delay, polled, status, error, not_found, final, n)`
+                 (SELECT $5::boolean[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::bigint[]), (SELECT $9::text[]),
+                 (SELECT $10::boolean[]))
+          WITH ORDINALITY AS h (job_id, lease_id, state, delay, polled, status, error, not_found, final, refused, n)`
 
 	// The rows still held under their lease. coalesce hides that the partial
 	// index could serve: each is found by its primary key. A row that another
 	// program holds delays the statement by the timeout at most. A lease that was
-	// cleared by a finish which a trigger turned back into pending counts as held
-	// for the error that follows.
+	// cleared by a settlement which the row kept in part counts as held for the
+	// error that follows: a trigger turned a finish back into pending, or made the
+	// row due.
 	settleHeld = `j.job_id = h.job_id
       AND j.lease_id = h.lease_id::uuid
       AND coalesce(j.state, '') = 'pending'
-      AND (j.leased_until > '-infinity' OR h.error <> '' AND j.finished_at IS NOT NULL)
-      AND (SELECT set_config('lock_timeout', $11::text, true)) IS NOT NULL`
+      AND (j.leased_until > '-infinity' OR h.refused AND (j.finished_at IS NOT NULL OR j.next_poll_at <= now()))
+      AND (SELECT set_config('lock_timeout', $12::text, true)) IS NOT NULL`
 
 	settleValues = `-- The lease is cleared and its id kept: the mark of a settled row.
         leased_until = '-infinity',
@@ -72,11 +74,13 @@ written AS (
     -- finished row not pending, a pending one not due.
     RETURNING j.job_id, j.state, h.n,
               j.leased_until = '-infinity'
-              AND CASE WHEN h.state = 'pending' THEN j.state <> 'pending' OR j.next_poll_at > now() OR h.delay <= 0 ELSE j.state <> 'pending' END AS kept
+              AND CASE WHEN h.state <> 'pending' THEN j.state <> 'pending'
+                       WHEN h.refused AND j.finished_at IS NOT NULL THEN false
+                       ELSE j.state <> 'pending' OR j.next_poll_at > now() OR h.delay <= 0 END AS kept
 )
 -- One announcement per finished job, in the transaction that finishes it.
 SELECT n, coalesce(state, ''), coalesce(kept, false),
-       CASE WHEN $10::boolean AND kept AND state <> 'pending'
+       CASE WHEN $11::boolean AND kept AND state <> 'pending'
             THEN pg_notify('video_jobs_finished', json_build_object('job_id', job_id, 'state', state)::text)::text END
 FROM written`
 )

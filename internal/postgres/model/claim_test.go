@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -15,7 +16,7 @@ func (w *world) claimSome(t *rapid.T) {
 		Lease: w.newLease(), Limit: rapid.IntRange(1, 4).Draw(t, "limit"), For: leaseFor, Ceiling: w.ceiling,
 	}
 	if w.claim(c, r, false); rapid.IntRange(0, 3).Draw(t, "answered") == 0 {
-		c.held = without(c.held, func(h poller.Hold) bool { return h.Lease == r.Lease })
+		c.held = without(c.held, func(h hold) bool { return h.lease == r.Lease })
 		c.again = append(c.again, func() { w.claim(c, r, true) })
 	}
 }
@@ -25,18 +26,27 @@ func (w *world) claimSome(t *rapid.T) {
 func (w *world) claim(c *claimant, r poller.ClaimRequest, again bool) []poller.Job {
 	got, err := w.ask(c, r)
 	if err != nil {
-		w.disagree("%s's claim does not answer in time: %v", c.name, err)
+		w.disagree("%s's claim: %v", c.name, err)
 	}
-	candidates, most := w.candidates(r, again)
+	w.t.Logf("%s claims under %x: %+v", c.name, r.Lease[14:], got)
+	found, writable, most := w.candidates(c, r, again)
+	w.named(c, r, got.Refused, found)
 	if most > 0 && len(got.Jobs) == 0 {
-		w.disagree("%s's claim brought nothing, but %s could be had", c.name, candidates[0].ID)
+		w.disagree("%s's claim brought nothing, but %s could be had", c.name, writable[0].ID)
 	}
 	if len(got.Jobs) > most {
 		w.disagree("%s's claim brought %d rows, no more than %d could be had", c.name, len(got.Jobs), most)
 	}
+	if len(got.Jobs) == 0 && (r.Ceiling < 0 || w.readsToday() < r.Ceiling) {
+		for _, row := range w.which((*row).claimable) {
+			if !c.leftOut[row.ID] {
+				w.disagree("%s's claim brought nothing and did not name %s, which the table refuses: %v", c.name, row.ID, row.refusals)
+			}
+		}
+	}
 	w.take(c, r, got)
-	if w.ceiling >= 0 && got.Day.Reads != w.reads {
-		w.disagree("the claim told of %d reads, the model counts %d", got.Day.Reads, w.reads)
+	if w.ceiling >= 0 && got.Day.Reads != w.readsToday() {
+		w.disagree("the claim told of %d reads, the model counts %d", got.Day.Reads, w.readsToday())
 	}
 	return got.Jobs
 }
@@ -47,33 +57,44 @@ func (w *world) ask(c *claimant, r poller.ClaimRequest) (poller.Claimed, error) 
 	return c.store.Claim(ctx, r)
 }
 
-// candidates are the rows that a claim may bring, and how many at most: those
-// of an earlier attempt, or others as far as the day's allowance goes.
-func (w *world) candidates(r poller.ClaimRequest, again bool) (rows []*row, most int) {
+// candidates are the rows that a claim may find, those that it may bring, and
+// how many of these at most: rows of an earlier attempt, or others as far as
+// the daily quota goes.
+func (w *world) candidates(c *claimant, r poller.ClaimRequest, again bool) (found, writable []*row, most int) {
+	takes := func(row *row) bool { return row.claimRefusal(r.Lease) == nil }
 	if again {
-		rows = w.which(func(row *row) bool { return row.recallable(r.Lease) })
+		found = w.which(func(row *row) bool { return row.recallable(r.Lease) && !c.leftOut[row.ID] })
+		if writable = only(found, takes); len(writable) > 0 {
+			return found, writable, min(r.Limit, len(writable))
+		}
 	}
-	if len(rows) > 0 {
-		return rows, min(r.Limit, len(rows))
+	for _, row := range w.which(func(row *row) bool { return row.claimable() && !c.leftOut[row.ID] }) {
+		if !slices.Contains(found, row) {
+			found = append(found, row)
+		}
+		if takes(row) {
+			writable = append(writable, row)
+		}
 	}
-	rows = w.which((*row).claimable)
-	most = min(r.Limit, len(rows))
+	most = min(r.Limit, len(writable))
 	if r.Ceiling >= 0 {
-		most = max(0, min(most, r.Ceiling-w.reads))
+		most = max(0, min(most, r.Ceiling-w.readsToday()))
 	}
-	return rows, most
+	return found, writable, most
 }
 
 // take leases the rows of an answer in the model.
 func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
-	w.t.Logf("%s claims under %x: %v", c.name, r.Lease[14:], got.Jobs)
-	if w.day == "" {
-		w.day = got.Day.Date
-	}
-	if got.Day.Date != w.day {
+	if got.Day.Date != w.date {
 		panic(midnight{})
 	}
 	seen := map[string]bool{}
+	// A lease whose end a clock's jump moved tells no day, nor does one of just
+	// after midnight that a check moved.
+	jumped := got.Day.Elapsed < longest
+	for _, job := range got.Jobs {
+		jumped = jumped || w.row(job.ID).ahead
+	}
 	for i, job := range got.Jobs {
 		row := w.row(job.ID)
 		switch {
@@ -81,35 +102,50 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 			w.disagree("%s claimed %s twice at once", c.name, job.ID)
 		case !row.claimable() && !row.recallable(r.Lease):
 			w.disagree("%s claimed %s, which is not to be had: %+v, locked %v", c.name, job.ID, row.record, row.locked)
-		case i > 0 && job.Late > got.Jobs[i-1].Late:
+		case row.claimRefusal(r.Lease) != nil:
+			w.disagree("%s claimed %s, which the table refuses: %v", c.name, job.ID, row.refusals)
+		case c.leftOut[job.ID]:
+			w.disagree("%s claimed %s, which the table refused before", c.name, job.ID)
+		case i > 0 && w.older(row, w.row(got.Jobs[i-1].ID)):
 			w.disagree("%s claimed %s before an older one", c.name, got.Jobs[i-1].ID)
 		}
 		seen[job.ID] = true
-		if row.claim(r.Lease, r.For) && r.Ceiling >= 0 {
-			w.reads++
+		if row.claim(r.Lease, r.For, w.today()) && r.Ceiling >= 0 {
+			w.reads[w.date]++
 		}
 		want := poller.Job{
-			ID: job.ID, Answered: row.Status != unanswered, ConsecutiveErrors: row.Errors,
-			LastError: row.LastError, LostLeases: row.Lost, Late: job.Late, Failing: job.Failing,
+			ID: job.ID, Answered: row.Status != unanswered, ConsecutiveErrors: row.Errors, NotFound: row.NotFound,
+			LostLeases: row.Lost, Polls: row.Polls, Late: job.Late, Failing: job.Failing, Age: job.Age,
 		}
-		if job != want || (job.Failing > 0) != row.Failing || job.Late < 0 {
+		if job != want || (job.Failing > 0) != row.Failing || job.Late < 0 || job.Age < 0 {
 			w.disagree("the claim told %+v, want %+v", job, want)
 		}
-		hold := poller.Release{JobID: job.ID, Lease: r.Lease}
-		c.held = append(without(c.held, func(h poller.Hold) bool { return h == hold }), hold)
+		if date := w.dateOf(row.charged); got.Charged != date && !jumped {
+			w.disagree("the reads are said to be taken from %s, want %s", got.Charged, date)
+		}
+		h := hold{id: job.ID, lease: r.Lease, charged: charge{got.Charged, w.passed}}
+		c.held = append(without(c.held, func(h hold) bool { return h.id == job.ID && h.lease == r.Lease }), h)
 	}
-	if r.Ceiling >= 0 && w.reads > r.Ceiling {
-		w.disagree("%d reads are taken, over the day's %d", w.reads, r.Ceiling)
+	if r.Ceiling >= 0 && w.readsToday() > r.Ceiling {
+		w.disagree("%d reads are taken, over the day's %d", w.readsToday(), r.Ceiling)
 	}
 }
 
+// older reports whether a was due before b. What moved since the table was
+// looked at is not known.
+func (w *world) older(a, b *row) bool { return !a.moved && !b.moved && a.place < b.place }
+
 // without returns the holds of which is does not hold.
-func without(holds []poller.Release, is func(poller.Hold) bool) []poller.Release {
-	var rest []poller.Release
-	for _, h := range holds {
-		if !is(h) {
-			rest = append(rest, h)
+func without(holds []hold, is func(hold) bool) []hold {
+	return slices.DeleteFunc(slices.Clone(holds), is)
+}
+
+// only returns the rows of which is holds.
+func only(rows []*row, is func(*row) bool) (some []*row) {
+	for _, r := range rows {
+		if is(r) {
+			some = append(some, r)
 		}
 	}
-	return rest
+	return some
 }

@@ -27,14 +27,19 @@ func today(ctx context.Context, tx pgx.Tx, day *poller.Day) error {
 	if _, err := tx.Exec(ctx, open); err != nil {
 		return err
 	}
-	return tx.QueryRow(ctx, `SELECT day::text, reads FROM read_budget FOR UPDATE`).Scan(&day.Date, &day.Reads)
+	const lock = `SELECT day::text, reads, extract(epoch FROM (now() AT TIME ZONE 'utc')::time)::float8
+		FROM read_budget WHERE day = (now() AT TIME ZONE 'utc')::date FOR UPDATE`
+	var elapsed float64
+	err := tx.QueryRow(ctx, lock).Scan(&day.Date, &day.Reads, &elapsed)
+	day.Elapsed = seconds(elapsed)
+	return err
 }
 
 // The model asks no more of a store than its rules: a plain one agrees too, so
 // that what is found in its broken kin is their fault.
 func TestPlainStoreAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(b bench) poller.Queue { return plain{pool: b.pool} })
+	b := newBench(t, func(b bench) poller.Queue { return &plain{pool: b.pool} })
 	checks := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		if checks++; checks <= 25 {
@@ -47,18 +52,21 @@ func TestModelFindsBrokenStores(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []fault{
 		ignoresLease, takesLeased, waitsForRows, takesBlindly, overwrites, keepsForEver, chargesAgain, silent,
+		failsClaim, namesAgain, chargesAll, losesRefusal, shoutsEarly, trustsWrites, keepsPlace, refundsToday,
 	} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, func(b bench) poller.Queue { return plain{pool: b.pool, fault: broken} })
+			b := newBench(t, func(b bench) poller.Queue { return &plain{pool: b.pool, fault: broken} })
 			found, checks := disagreement(""), 0
-			// Once it is found the histories left are empty.
-			rapid.Check(t, func(rt *rapid.T) {
-				if found == "" {
-					checks++
-					found = b.verdict(rt)
-				}
-			})
+			for round := 0; found == "" && round < 5; round++ {
+				// Once it is found the histories left are empty.
+				rapid.Check(t, func(rt *rapid.T) {
+					if found == "" {
+						checks++
+						found = b.verdict(rt)
+					}
+				})
+			}
 			if found == "" {
 				t.Fatalf("not found in %d histories", checks)
 			}

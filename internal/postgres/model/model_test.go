@@ -29,6 +29,9 @@ func newBench(t *testing.T, store func(b bench) poller.Queue) bench {
 	t.Helper()
 	url := pgtest.URL(t)
 	b := bench{ctx: t.Context(), pool: pgtest.Pool(t, url)}
+	if _, err := b.pool.Exec(t.Context(), refusalsSQL); err != nil {
+		t.Fatal(err)
+	}
 	listener, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

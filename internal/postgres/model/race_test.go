@@ -37,14 +37,18 @@ func (w *world) race(t *rapid.T) {
 		}
 	})
 	all.Wait()
+	w.t.Logf("at the same time: %s under %x: %+v, %s under %x: %+v, %s: %+v %+v: %+v", a.name, requests[0].Lease[14:], got[0],
+		b.name, requests[1].Lease[14:], got[1], c.name, third.settle, third.release.rows, third.results)
 	for _, err := range errs {
 		if err != nil {
 			w.disagree("at the same time: %v", err)
 		}
 	}
-	w.t.Logf("at the same time: third %v", third.outcomes)
+	due := w.which((*row).claimable)
 	w.judge(third, got, after)
+	due = append(due, w.which((*row).claimable)...)
 	for i, claimant := range []*claimant{a, b} {
+		w.named(claimant, requests[i], got[i].Refused, due)
 		w.take(claimant, requests[i], got[i])
 		if len(got[i].Jobs) > requests[i].Limit {
 			w.disagree("%s claimed %d rows, asked for %d", claimant.name, len(got[i].Jobs), requests[i].Limit)
@@ -56,8 +60,8 @@ func (w *world) race(t *rapid.T) {
 type third struct {
 	claimant *claimant
 	settle   []poller.Settlement // or
-	release  []poller.Release
-	outcomes []poller.Outcome
+	release  releases
+	results  []poller.Result
 	ask      func() error
 }
 
@@ -66,57 +70,65 @@ func (w *world) drawThird(t *rapid.T, c *claimant) *third {
 	if len(c.held) == 0 {
 		return th
 	}
-	holds := w.part(t, c)
 	if rapid.Bool().Draw(t, "releases") {
-		th.release = drawUnread(t, holds)
+		th.release = w.drawReleases(t, c)
+		date := w.dateOf(th.release.charged)
 		th.ask = func() (err error) {
-			th.outcomes, err = c.store.Release(w.ctx, w.day, th.release)
+			th.results, err = c.store.Release(w.ctx, date, th.release.rows)
 			return err
 		}
 		return th
 	}
-	th.settle = drawBatch(t, holds)
+	th.settle = w.drawSettlements(t, c)
 	th.ask = func() (err error) {
-		th.outcomes, err = c.store.Settle(w.ctx, th.settle)
+		th.results, err = c.store.Settle(w.ctx, th.settle)
 		return err
 	}
 	return th
 }
 
-// judge holds the third's outcomes against the model, row by row, and leaves
+// judge holds the third's results against the model, row by row, and leaves
 // the model as it was before the claims of the race. after is what the older
 // worker did meanwhile.
 func (w *world) judge(th *third, got [2]poller.Claimed, after func()) {
-	claimed := map[string]bool{}
+	claimed, tried := map[string]bool{}, map[string]bool{}
 	for _, g := range got {
 		for _, j := range g.Jobs {
-			claimed[j.ID] = true
+			claimed[j.ID], tried[j.ID] = true, true
+		}
+		for _, r := range g.Refused {
+			tried[r.JobID] = true
 		}
 	}
 	locked := w.which(func(r *row) bool { return r.locked })
 	after()
-	for i, o := range th.outcomes {
+	for i, got := range th.results {
 		var r *row
 		var lease poller.LeaseID
-		var state string
+		var want poller.Result
 		if th.settle != nil {
-			r, lease, state = w.row(th.settle[i].JobID), th.settle[i].Lease, th.settle[i].State
+			s := th.settle[i]
+			r, lease = w.row(s.JobID), s.Lease
+			want, _ = r.settlement(s)
 		} else {
-			r, lease = w.row(th.release[i].JobID), th.release[i].Lease
+			b := th.release.rows[i]
+			r, lease = w.row(b.JobID), b.Lease
+			want, _, _ = r.release(b.Lease, b.Unread)
 		}
-		want, _ := r.outcome(lease, state)
-		meanwhile := r.claimable() && claimed[r.ID] // another took it from an overdue lease
+		// A claim locked the row, whose lease is overdue, and perhaps took it.
+		locks, takes := r.claimable() && tried[r.ID], r.claimable() && claimed[r.ID]
 		switch {
-		case o == want:
-		case o == poller.Again && r.Lease == lease && (slices.Contains(locked, r) || meanwhile):
-		case o == poller.Lost && want == poller.Done && meanwhile:
+		case got.Outcome == want.Outcome:
+			w.same(th.claimant, []poller.Result{got}, []poller.Result{want})
+		case got.Outcome == poller.Again && r.Lease == lease && (slices.Contains(locked, r) || locks):
+		case got.Outcome == poller.Lost && (want.Outcome == poller.Done || want.Outcome == poller.Declined) && takes:
 		default:
-			w.disagree("at the same time %s came to %v for %s, want %v: %+v", th.claimant.name, o, r.ID, want, r.record)
+			w.disagree("at the same time %s came to %+v for %s, want %+v: %+v", th.claimant.name, got, r.ID, want, r.record)
 		}
 		if th.settle != nil {
-			w.settled(th.claimant, th.settle[i], o)
+			w.settled(th.claimant, th.settle[i], got)
 		} else {
-			w.released(th.claimant, th.release[i], o)
+			w.released(th.claimant, th.release.rows[i], th.release.charged, got)
 		}
 	}
 }

@@ -8,21 +8,47 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// settleSome settles some of what a claimant believes to hold; sometimes it
-// never sees the answer.
+// hold is a row that a claimant believes to hold.
+type hold struct {
+	id      string
+	lease   poller.LeaseID
+	charged charge // as the claim told it
+}
+
+// settleSome settles some of what a claimant believes to hold, and the errors
+// of what the table refused before; sometimes it never sees the answer.
 func (w *world) settleSome(t *rapid.T) {
-	c := w.someone(t, holding)
-	batch := drawBatch(t, w.part(t, c))
+	c := w.someone(t, func(c *claimant) bool { return len(c.held)+len(c.declined) > 0 })
+	batch := w.drawSettlements(t, c)
 	if w.settle(c, batch); rapid.IntRange(0, 3).Draw(t, "answered") == 0 {
 		c.forget(batch)
 		c.again = append(c.again, func() { w.settle(c, batch) })
 	}
 }
 
+// drawSettlements takes what is to be settled out of a claimant's hands.
+func (w *world) drawSettlements(t *rapid.T, c *claimant) []poller.Settlement {
+	batch := c.declined
+	c.declined = nil
+	if len(c.held) == 0 {
+		return batch
+	}
+	for _, h := range w.part(t, c) {
+		if slices.ContainsFunc(batch, func(s poller.Settlement) bool { return s.JobID == h.id }) {
+			c.held = append(c.held, h)
+			continue
+		}
+		s := drawSettlement(t)
+		s.JobID, s.Lease = h.id, h.lease
+		batch = append(batch, s)
+	}
+	return batch
+}
+
 func holding(c *claimant) bool { return len(c.held) > 0 }
 
 // part takes some of what a claimant believes to hold out of its hands.
-func (w *world) part(t *rapid.T, c *claimant) []poller.Release {
+func (w *world) part(t *rapid.T, c *claimant) []hold {
 	holds := rapid.Permutation(c.held).Draw(t, "holds")
 	n := rapid.IntRange(1, min(3, len(holds))).Draw(t, "of them")
 	c.held = slices.Clone(holds[n:])
@@ -31,9 +57,9 @@ func (w *world) part(t *rapid.T, c *claimant) []poller.Release {
 
 // oneEach leaves one hold of each job; a job claimed again after a lost lease
 // is held twice. The others go back.
-func oneEach(holds []poller.Release, back *[]poller.Release) (each []poller.Release) {
+func oneEach(holds []hold, back *[]hold) (each []hold) {
 	for _, h := range holds {
-		if slices.ContainsFunc(each, func(e poller.Hold) bool { return e.JobID == h.JobID }) {
+		if slices.ContainsFunc(each, func(e hold) bool { return e.id == h.id }) {
 			*back = append(*back, h)
 		} else {
 			each = append(each, h)
@@ -45,114 +71,90 @@ func oneEach(holds []poller.Release, back *[]poller.Release) (each []poller.Rele
 // forget drops what the batch left in the claimant's hands.
 func (c *claimant) forget(batch []poller.Settlement) {
 	for _, s := range batch {
-		c.held = without(c.held, func(h poller.Hold) bool { return h.JobID == s.JobID && h.Lease == s.Lease })
+		c.held = without(c.held, func(h hold) bool { return h.id == s.JobID && h.lease == s.Lease })
+		c.declined = slices.DeleteFunc(c.declined, func(d poller.Settlement) bool { return d.JobID == s.JobID && d.Lease == s.Lease })
 	}
 }
 
-func drawBatch(t *rapid.T, holds []poller.Release) (batch []poller.Settlement) {
-	for _, h := range holds {
-		s := rapid.SampledFrom([]poller.Settlement{
-			{Delay: hour, Polled: true, Status: "processing"},
-			{Polled: true, Status: "queued"},
-			{Polled: true},
-			{Delay: hour, Polled: true, Error: "http_5xx 503"},
-			{Polled: true, Error: "malformed 200", Status: "odd"},
-			{Error: "timeout"},
-			{State: "completed", Polled: true, Status: "completed", Final: []byte(`{"terminal": true}`)},
-			{State: "failed", Polled: true, Status: "failed", Final: []byte(`{"terminal": true}`)},
-			{State: poller.StateNotFound, Polled: true, Error: "http_4xx 404"},
-		}).Draw(t, "settlement")
-		s.JobID, s.Lease = h.JobID, h.Lease
-		batch = append(batch, s)
+func drawSettlement(t *rapid.T) poller.Settlement {
+	s := rapid.SampledFrom([]poller.Settlement{
+		{Delay: hour, Polled: true, Status: "processing"},
+		{Polled: true, Status: "queued"},
+		{Polled: true},
+		{Delay: hour, Polled: true, Class: poller.HTTP5xx, Error: "http_5xx 503"},
+		{Polled: true, Class: poller.Malformed, Error: "malformed 200", Status: "odd"},
+		{Polled: true, Class: poller.HTTP4xx, Error: "http_4xx 404", NotFound: 3},
+		{Class: poller.Timeout, Error: "timeout"},
+		{State: "completed", Polled: true, Status: "completed", Final: []byte(`{"terminal": true}`)},
+		{State: "failed", Polled: true, Status: "failed", Final: []byte(`{"terminal": true}`)},
+		{State: poller.StateNotFound, Polled: true, Class: poller.HTTP4xx, Error: "http_4xx 404", NotFound: 8},
+	}).Draw(t, "settlement")
+	if s.State != "" {
+		s.Delay = hour
 	}
-	return batch
+	s.Backoff = hour
+	return s
 }
 
-// settle settles a batch and holds the outcomes against the model.
+// errorOf is what a run settles in place of what the table refused.
+func errorOf(s poller.Settlement, refusal poller.Refusal) poller.Settlement {
+	return poller.Settlement{
+		JobID: s.JobID, Lease: s.Lease, Delay: s.Backoff, Backoff: s.Backoff, Polled: s.Polled,
+		Status: s.Status, Class: poller.WriteRefused, Error: refusal.Error(), NotFound: s.NotFound,
+	}
+}
+
+// settle settles a batch and holds the results against the model.
 func (w *world) settle(c *claimant, batch []poller.Settlement) {
-	want := make([]poller.Outcome, len(batch))
+	want := make([]poller.Result, len(batch))
 	for i, s := range batch {
-		want[i], _ = w.row(s.JobID).outcome(s.Lease, s.State)
+		want[i], _ = w.row(s.JobID).settlement(s)
 	}
 	got, err := c.store.Settle(w.ctx, batch)
 	if err != nil {
 		w.disagree("%s's settle: %v", c.name, err)
 	}
-	w.t.Logf("%s settles %+v: %v", c.name, batch, got)
-	if !slices.Equal(got, want) {
-		w.disagree("%s's settle of %+v came to %v, want %v", c.name, batch, got, want)
-	}
+	w.t.Logf("%s settles %+v: %+v", c.name, batch, got)
+	w.same(c, got, want)
 	for i, s := range batch {
 		w.settled(c, s, got[i])
 	}
 }
 
-// settled does in the model what an outcome stands for.
-func (w *world) settled(c *claimant, s poller.Settlement, o poller.Outcome) {
+// same holds the results of a batch against those wanted.
+func (w *world) same(c *claimant, got, want []poller.Result) {
+	if len(got) != len(want) {
+		w.disagree("%s has %d results, want %d", c.name, len(got), len(want))
+	}
+	for i := range got {
+		if got[i].Outcome != want[i].Outcome || got[i].State != want[i].State {
+			w.disagree("%s's row %d came to %+v, want %+v", c.name, i+1, got[i], want[i])
+		}
+		w.sameRefusal(got[i].Refusal, want[i].Refusal)
+	}
+}
+
+// settled does in the model what a result stands for.
+func (w *world) settled(c *claimant, s poller.Settlement, got poller.Result) {
 	r := w.row(s.JobID)
-	if _, writes := r.outcome(s.Lease, s.State); writes && o == poller.Done {
-		r.settle(s)
-		if s.State != "" {
-			w.announced[r.ID+" "+s.State]++
+	want, effect := r.settlement(s)
+	switch {
+	case got.Outcome == poller.Again:
+		c.held = append(c.held, hold{id: s.JobID, lease: s.Lease, charged: r.charged})
+	case got.Outcome != want.Outcome: // in a race, another was faster
+	case got.Outcome == poller.Declined:
+		effect()
+		c.leftOut[r.ID] = true
+		if s.Class == poller.WriteRefused {
+			return
 		}
-	}
-	if o == poller.Again {
-		c.held = append(c.held, poller.Release{JobID: s.JobID, Lease: s.Lease})
-	}
-}
-
-// releaseSome gives some rows back; sometimes the claimant never sees the answer.
-func (w *world) releaseSome(t *rapid.T) {
-	c := w.someone(t, holding)
-	holds := drawUnread(t, w.part(t, c))
-	if w.release(c, holds); rapid.IntRange(0, 3).Draw(t, "answered") == 0 {
-		c.held = without(c.held, func(h poller.Hold) bool { return in(holds, h) })
-		c.again = append(c.again, func() { w.release(c, holds) })
-	}
-}
-
-// in tells whether the batch gives up the same lease on the same row.
-func in(batch []poller.Release, h poller.Hold) bool {
-	return slices.ContainsFunc(batch, func(b poller.Hold) bool { return b.JobID == h.JobID && b.Lease == h.Lease })
-}
-
-func drawUnread(t *rapid.T, holds []poller.Release) []poller.Release {
-	for i := range holds {
-		holds[i].Unread = rapid.Bool().Draw(t, "unread")
-	}
-	return holds
-}
-
-// release releases rows and holds the outcomes against the model.
-func (w *world) release(c *claimant, holds []poller.Release) {
-	want := make([]poller.Outcome, len(holds))
-	for i, h := range holds {
-		want[i], _ = w.row(h.JobID).outcome(h.Lease, "")
-	}
-	got, err := c.store.Release(w.ctx, w.day, holds)
-	if err != nil {
-		w.disagree("%s's release: %v", c.name, err)
-	}
-	w.t.Logf("%s releases %+v: %v", c.name, holds, got)
-	if !slices.Equal(got, want) {
-		w.disagree("%s's release of %+v came to %v, want %v", c.name, holds, got, want)
-	}
-	for i, h := range holds {
-		w.released(c, h, got[i])
-	}
-}
-
-// released does in the model what an outcome stands for.
-func (w *world) released(c *claimant, h poller.Hold, o poller.Outcome) {
-	r := w.row(h.JobID)
-	if _, writes := r.outcome(h.Lease, ""); writes && o == poller.Done {
-		r.Tenure, r.ahead = free, false
-		if h.Unread && w.ceiling >= 0 {
-			w.reads--
+		c.declined = append(c.declined, errorOf(s, *got.Refusal))
+	default:
+		before := r.State
+		effect()
+		if r.State != before {
+			w.announced[r.ID+" "+r.State]++
 		}
-	}
-	if o == poller.Again {
-		c.held = append(c.held, h)
 	}
 }
 
@@ -165,9 +167,15 @@ func (w *world) askAgain(t *rapid.T) {
 	ask()
 }
 
-// crash ends a claimant; another process takes its place.
+// crash ends a claimant's run. Another begins in its place, in the same process
+// or in another.
 func (w *world) crash(t *rapid.T) {
 	c := w.someone(t, nil)
 	w.t.Logf("%s crashes", c.name)
-	c.held, c.again, c.store = nil, nil, w.store()
+	c.held, c.declined, c.again, c.leftOut = nil, nil, nil, map[string]bool{}
+	if warm, ok := c.store.(interface{ Reset() }); ok && rapid.Bool().Draw(t, "same process") {
+		warm.Reset()
+		return
+	}
+	c.store = w.store()
 }

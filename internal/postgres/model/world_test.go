@@ -36,10 +36,12 @@ type world struct {
 	claimants []*claimant
 	writer    *writer // nil while the older worker holds nothing
 
-	ceiling   int // negative: reads are not counted
-	reads     int
+	ceiling   int            // negative: reads are not counted
+	date      string         // of today
+	passed    int            // days that passed in this check
+	reads     map[string]int // by date
 	leases    int            // made so far
-	day       string         // as the first claim told it
+	looked    int64          // when the table was looked at last, microseconds since the epoch
 	announced map[string]int // "job state" → how often it has to be announced
 }
 
@@ -47,8 +49,11 @@ type world struct {
 type claimant struct {
 	name  string
 	store poller.Queue
-	held  []poller.Release // what it believes to hold
-	again []func()      // operations whose answer it never saw
+	held  []hold   // what it believes to hold
+	again []func() // operations whose answer it never saw
+
+	declined []poller.Settlement // errors to be settled in place of what the table refused
+	leftOut  map[string]bool     // rows that its run claims no more
 }
 
 // disagreement is what the store did and the model forbids.
@@ -64,16 +69,20 @@ func (w *world) disagree(format string, args ...any) {
 // check plays one random history on an emptied table. It panics with a
 // disagreement where the store strays from the model.
 func (b bench) check(t *rapid.T) {
-	w := &world{bench: b, t: t, hand: postgres.NewByHand(b.pool), announced: map[string]int{}}
-	w.exec(`DELETE FROM video_jobs`)
-	w.exec(`DELETE FROM read_budget`)
+	w := &world{bench: b, t: t, hand: postgres.NewByHand(b.pool), reads: map[string]int{}, announced: map[string]int{}}
+	for _, table := range []string{"video_jobs", "read_budget", "refusals"} {
+		w.exec(`DELETE FROM ` + table)
+	}
+	if err := w.pool.QueryRow(w.ctx, `SELECT to_char(now() AT TIME ZONE 'utc', 'YYYY-MM-DD')`).Scan(&w.date); err != nil {
+		w.t.Fatalf("ask for the date: %v", err)
+	}
 	w.listen()
 	w.ceiling = rapid.SampledFrom([]int{-1, 1000, 1000, 12}).Draw(t, "ceiling")
 	for range rapid.IntRange(2, 6).Draw(t, "rows") {
 		w.insert(t)
 	}
 	for _, name := range []string{"A", "B", "C"} {
-		w.claimants = append(w.claimants, &claimant{name: name, store: b.store()})
+		w.claimants = append(w.claimants, &claimant{name: name, store: b.store(), leftOut: map[string]bool{}})
 	}
 	defer func() { w.writer.drop() }()
 	t.Repeat(map[string]func(*rapid.T){
@@ -83,12 +92,19 @@ func (b bench) check(t *rapid.T) {
 		"settle":              w.settleSome,
 		"settle more":         w.settleSome,
 		"release":             w.releaseSome,
+		"release more":        w.releaseSome,
 		"ask again":           w.askAgain,
 		"at the same time":    w.race,
 		"crash":               w.crash,
 		"a lease runs out":    w.expire,
 		"an hour passes":      w.pass,
+		"a day passes":        w.newDay,
+		"another day passes":  w.newDay,
+		"the table refuses":   w.refuse,
+		"it refuses more":     w.refuse,
+		"the table takes":     w.allow,
 		"insert in the past":  w.insert,
+		"delete":              w.delete,
 		"backfill":            w.backfill,
 		"stop":                w.stop,
 		"older worker begins": w.begin,
@@ -97,13 +113,33 @@ func (b bench) check(t *rapid.T) {
 	w.finish()
 }
 
-// finish lets every lease run out and wants each pending row claimed, finished
-// and announced.
+// finish follows each pending row that the table lets change to its end, past
+// those that it refuses. Once the table takes all, a new run wants each of the
+// others claimed, finished and announced.
 func (w *world) finish() {
 	w.commit(w.t)
+	w.follow()
+	for _, r := range w.pending() {
+		if len(r.refusals) == 0 {
+			w.disagree("%s is lost beside rows that the table refuses", r.ID)
+		}
+		clear(r.refusals)
+	}
+	w.exec(`DELETE FROM refusals`)
+	w.follow()
+	for _, r := range w.pending() {
+		w.disagree("%s is lost: it can no longer be claimed", r.ID)
+	}
+	w.compare()
+	w.heard()
+}
+
+// follow makes every pending row due and lets its lease run out, and finishes
+// in a new run what a claim brings.
+func (w *world) follow() {
 	w.exec(`UPDATE video_jobs SET next_poll_at = now() - interval '1 second', leased_until = least(leased_until, now() - interval '1 second') WHERE state = 'pending'`)
 	for _, r := range w.pending() {
-		r.Due = true
+		r.Due, r.moved, r.ahead = true, true, false
 		if r.Tenure == running {
 			r.Tenure = over
 		}
@@ -112,7 +148,7 @@ func (w *world) finish() {
 	if w.ceiling >= 0 {
 		w.ceiling += 1000
 	}
-	c := w.someone(w.t, nil)
+	c := &claimant{name: "D", store: w.store(), leftOut: map[string]bool{}}
 	for {
 		lease := w.newLease()
 		jobs := w.claim(c, poller.ClaimRequest{Lease: lease, Limit: 4, For: leaseFor, Ceiling: w.ceiling}, false)
@@ -121,15 +157,17 @@ func (w *world) finish() {
 		}
 		var batch []poller.Settlement
 		for _, j := range jobs {
-			batch = append(batch, poller.Settlement{JobID: j.ID, Lease: lease, State: "completed", Polled: true, Status: "completed", Final: []byte(`{}`)})
+			batch = append(batch, poller.Settlement{
+				JobID: j.ID, Lease: lease, State: "completed", Polled: true, Status: "completed", Final: []byte(`{}`), Delay: hour, Backoff: hour,
+			})
 		}
 		w.settle(c, batch)
-	}
-	for _, r := range w.pending() {
-		w.disagree("%s is lost: it can no longer be claimed", r.ID)
+		if errs := c.declined; len(errs) > 0 {
+			c.declined = nil
+			w.settle(c, errs)
+		}
 	}
 	w.compare()
-	w.heard()
 }
 
 func (w *world) exec(sql string, args ...any) {
@@ -151,14 +189,7 @@ func (w *world) pending() []*row {
 	return w.which(func(r *row) bool { return r.State == poller.StatePending })
 }
 
-func (w *world) which(is func(*row) bool) (rows []*row) {
-	for _, r := range w.rows {
-		if is(r) {
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
+func (w *world) which(is func(*row) bool) []*row { return only(w.rows, is) }
 
 // one draws one of the rows, and skips the action where there is none.
 func (w *world) one(t *rapid.T, rows []*row) *row {

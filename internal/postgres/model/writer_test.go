@@ -96,9 +96,9 @@ func (w *world) draft(t *rapid.T) (after func(), write func() error) {
 			switch {
 			case crash:
 			case ends[i] == "completed":
-				r.State, r.Due = "completed", false // neither announced nor marked as finished
+				r.State, r.Due, r.moved = "completed", false, true // neither announced nor marked as finished
 			default:
-				r.Due = ends[i] == "again"
+				r.Due, r.moved, r.behind = ends[i] == "again", true, false
 			}
 		}
 	}

@@ -1,0 +1,128 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres"
+)
+
+// trigger makes the table run body for each update of job_1 for which when holds.
+func (t table) trigger(when, body string) {
+	t.exec(`CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + body + ` END $$`)
+	t.exec(`CREATE TRIGGER own BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (new.job_id = 'job_1' AND ` + when + `) EXECUTE FUNCTION own()`)
+}
+
+// errorAfter is what a run settles in place of a refused settlement.
+func errorAfter(s poller.Settlement) poller.Settlement {
+	return poller.Settlement{
+		JobID: s.JobID, Lease: s.Lease, Delay: time.Minute, Polled: true, Class: poller.WriteRefused, Error: "refused settle not kept",
+	}
+}
+
+// A row under a trigger that drops or changes writes is an error of that row:
+// never locked by another, never done.
+func TestSettle_TriggerChangesWrite(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		when, body string
+		settle     func(string, poller.LeaseID) poller.Settlement
+	}{
+		"finish dropped":     {`new.state <> 'pending'`, `RETURN NULL;`, finishing},
+		"finish kept old":    {`new.state <> 'pending'`, `RETURN old;`, finishing},
+		"finish reopened":    {`new.state <> 'pending'`, `new.state := 'pending'; RETURN new;`, finishing},
+		"reschedule dropped": {`new.polls > old.polls AND new.last_error IS NULL`, `RETURN NULL;`, hourLater},
+		"row made due":       {`new.polls > old.polls AND new.last_error IS NULL`, `new.next_poll_at := now() - interval '1 hour'; RETURN new;`, hourLater},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(2)
+			db.trigger(c.when, c.body)
+			s := postgres.NewStore(db.pool)
+			r := want(2)
+			claim(t, s, r)
+			refused := c.settle("job_1", r.Lease)
+			if got := settle(t, s, refused, finishing("job_2", r.Lease)); got[0] != poller.Declined || got[1] != poller.Done {
+				t.Errorf("outcomes %v, want declined and done", got)
+			}
+			if got := settle(t, s, errorAfter(refused)); got[0] != poller.Done {
+				t.Errorf("the error: %v, want done", got[0])
+			}
+			const written = `SELECT count(*) FROM video_jobs WHERE job_id = 'job_1' AND state = 'pending' AND leased_until = '-infinity'
+				AND last_error = 'refused settle not kept' AND consecutive_errors = 1 AND polls = 1 AND next_poll_at > now()`
+			if db.number(written) != 1 {
+				t.Errorf("the row: %+v, want one error and one read", db.row("job_1"))
+			}
+			if got := claim(t, s, want(2)); len(got.Jobs) > 0 {
+				t.Errorf("claimed %v again at once", got.Jobs)
+			}
+		})
+	}
+}
+
+func hourLater(id string, lease poller.LeaseID) poller.Settlement { return later(id, lease, time.Hour) }
+
+// Where the error is refused too, the row is left out of the run.
+func TestSettle_ErrorRefusedToo(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"both dropped":             `RETURN NULL;`,
+		"both kept old":            `RETURN old;`,
+		"reopened, error kept old": `IF new.state = 'pending' THEN RETURN old; END IF; new.state := 'pending'; RETURN new;`,
+		"reopened, error dropped":  `IF new.state = 'pending' THEN RETURN NULL; END IF; new.state := 'pending'; RETURN new;`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTable(t)
+			db.due(1)
+			s := postgres.NewStore(db.pool)
+			r := want(1)
+			claim(t, s, r)
+			db.trigger(`(new.state <> 'pending' OR new.consecutive_errors > 0)`, body)
+			finish := finishing("job_1", r.Lease)
+			for _, one := range []poller.Settlement{finish, finish, errorAfter(finish)} { // the first answer is lost
+				if got := settle(t, s, one); got[0] != poller.Declined {
+					t.Errorf("%q: %v, want declined", one.State, got[0])
+				}
+			}
+			db.exec(`UPDATE video_jobs SET leased_until = '-infinity', next_poll_at = now() - interval '1 hour'`)
+			if got := claim(t, s, want(1)); len(got.Jobs)+len(got.Refused) > 0 {
+				t.Errorf("claimed %+v in the same run", got)
+			}
+		})
+	}
+}
+
+func TestRelease_TriggerDropsWrite(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(2)
+	s := postgres.NewStore(db.pool)
+	r := counting(2, 10)
+	got := claim(t, s, r)
+	db.trigger(`new.leased_until = '-infinity'`, `RETURN NULL;`)
+	ends := release(t, s, got.Charged, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true}, poller.Release{JobID: "job_2", Lease: r.Lease, Unread: true})
+	if ends[0] != poller.Declined || ends[1] != poller.Done {
+		t.Errorf("outcomes %v, want declined and done", ends)
+	}
+	if n := db.number(`SELECT sum(reads)::integer FROM read_budget`); n != 1 {
+		t.Errorf("%d reads are taken, want 1", n)
+	}
+}
+
+// The table began to refuse a row between a claim and its second attempt.
+func TestClaim_AskedAgainRefused(t *testing.T) {
+	t.Parallel()
+	db := newTable(t)
+	db.due(3)
+	s := postgres.NewStore(db.pool)
+	r := want(3)
+	claim(t, s, r)
+	db.trigger(`new.leased_until > now()`, `RAISE check_violation;`)
+	got := claim(t, s, r)
+	if len(got.Jobs) != 2 || len(got.Refused) != 1 || got.Refused[0].JobID != "job_1" || got.Refused[0].SQLState != "23514" {
+		t.Errorf("got %v, refused %+v, want two jobs and job_1 refused", ids(got.Jobs), got.Refused)
+	}
+}
