@@ -16,6 +16,10 @@ type Server struct {
 
 // Listen starts a server. The caller closes it.
 func Listen(h http.Handler) (*Server, error) {
+	return listen(h, func(*http.Server) {})
+}
+
+func listen(h http.Handler, set func(*http.Server)) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -27,6 +31,7 @@ func Listen(h http.Handler) (*Server, error) {
 		h.ServeHTTP(w, r)
 	})
 	s.http = &http.Server{Handler: counted, ReadHeaderTimeout: 30 * time.Second}
+	set(s.http)
 	s.busy.Go(func() { _ = s.http.Serve(l) })
 	return s, nil
 }
