@@ -54,6 +54,7 @@ type Client struct {
 	transport *http.Transport
 	bodies    *bodies
 	headers   atomic.Pointer[keyHeader]
+	groups    atomic.Uint64 // numbers given to what is lost together
 }
 
 // NewClient returns a client that has opened no connection yet. Its errors name
@@ -74,14 +75,15 @@ func NewClient(cfg Config, keys Keys) (*Client, error) {
 	case keys == nil:
 		return nil, errors.New("sume client: no source of keys")
 	}
-	return &Client{
-		base:      base,
-		keys:      keys,
-		auth:      cfg.Auth,
-		timeout:   cfg.Timeout,
-		transport: newTransport(cfg),
-		bodies:    newBodies(),
-	}, nil
+	c := &Client{
+		base:    base,
+		keys:    keys,
+		auth:    cfg.Auth,
+		timeout: cfg.Timeout,
+		bodies:  newBodies(),
+	}
+	c.transport = c.newTransport(cfg)
+	return c, nil
 }
 
 // CloseIdle closes the connections that no request is using. A run calls it at
@@ -92,11 +94,22 @@ func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 // connection kept for the next read.
 const inFlight = 256
 
-func newTransport(cfg Config) *http.Transport {
+func (c *Client) newTransport(cfg Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
+	// A connection that died unnoticed would otherwise take every read that
+	// shares it with it. A third of the time is left for those to go once more.
+	silence := min(5*time.Second, cfg.Timeout/3)
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			watched := &conn{Conn: nc}
+			watched.group.Store(c.groups.Add(1))
+			return watched, nil
+		},
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
 		TLSHandshakeTimeout:    cfg.Timeout,
 		ForceAttemptHTTP2:      true,
@@ -104,8 +117,9 @@ func newTransport(cfg Config) *http.Transport {
 		MaxIdleConnsPerHost:    inFlight,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		// A connection that died unnoticed would else swallow every read that
-		// shares it until each has timed out.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
+		// StrictMaxConcurrentRequests stays off: in Go 1.26 the requests that it
+		// makes wait count against the limit that they wait for, so that none goes
+		// out. Further connections are opened instead.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence, WriteByteTimeout: silence},
 	}
 }

@@ -53,7 +53,7 @@ func (c *Client) read(ctx context.Context, jobID, key string, h http.Header) (po
 	if err != nil {
 		var t *trouble
 		if errors.As(err, &t) {
-			return poller.Answer{}, &poller.Fault{Class: t.class, Reason: t.reason, RetryAfter: -1}
+			return poller.Answer{}, t.fault()
 		}
 		return poller.Answer{}, err
 	}
@@ -70,7 +70,9 @@ func (r *reply) answer(jobID, key string) (poller.Answer, error) {
 	}
 	var t *trouble
 	if errors.As(r.broken, &t) {
-		return answer, r.fault(t.class, t.reason, key)
+		f := r.fault(t.class, t.reason, key)
+		f.Connection = t.connection
+		return answer, f
 	}
 	if r.broken != nil {
 		return answer, r.broken
