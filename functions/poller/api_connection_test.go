@@ -1,8 +1,11 @@
 package main_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,4 +96,32 @@ func TestConnectionH2_OneStream(t *testing.T) {
 		t.Errorf("the API saw %d reads, want 600", n)
 	}
 	s.zero(t, charged)
+}
+
+// A cache between function and API keeps each answer for an hour, but for
+// requests that want none.
+func TestConnectionCached(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var kept sync.Map
+	cache, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := kept.Load(r.URL.Path)
+		if !ok || r.Header.Get("Cache-Control") == "no-cache" {
+			recorded := httptest.NewRecorder()
+			s.api.ServeHTTP(recorded, r)
+			answer = recorded
+			kept.Store(r.URL.Path, recorded)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer.(*httptest.ResponseRecorder).Body.Bytes())
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	s.due(t, sumetest.Plan{Reads: 2, Hint: 1}, "job_1")
+	got := s.sandbox(t, config.APIBaseURL+"="+cache.URL, "POLL_BUDGET=15s").tick(t)
+	if n := s.api.Stats().Reads; got.Finished["completed"] != 1 || n != 3 {
+		t.Errorf("the API saw %d reads, want 3; summary %+v", n, got)
+	}
 }

@@ -185,7 +185,7 @@ type Reader interface {
 	// Status reads a job. Any error is a *Fault, except where ctx was
 	// cancelled for another reason than its deadline: then it wraps ctx's
 	// error. Answer.Window is set, error or not, where the answer's headers
-	// told the limit. Status never sends an id that cannot be one.
+	// told the limit, and so is Answer.Age. Status never sends an id that cannot be one.
 	Status(ctx context.Context, jobID string) (Answer, error)
 }
 
@@ -196,6 +196,7 @@ type Answer struct {
 	NextPoll time.Duration // as the answer asks; 0 where it names none
 	Body     []byte        // the answer's JSON as received; may hold signed URLs
 	Window   *Window
+	Age      time.Duration // that a cache in between says it has kept the answer for; 0 where none says so
 }
 
 // Window is what RateLimit headers tell of the server's active limit.

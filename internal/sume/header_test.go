@@ -2,6 +2,7 @@ package sume_test
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,5 +107,32 @@ func TestStatusTellsTheWindow(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestStatusTellsTheAge(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]time.Duration{
+		"3600": time.Hour, " 7 , 20": 7 * time.Second, "0": 0, "-1": 0, "1.5": 0, "old": 0, "": 0,
+		"99999999999999999999": sume.MaxWait,
+	} {
+		var asked atomic.Pointer[http.Header]
+		a := sumetest.New(sumetest.Options{})
+		a.AddJob("job_1", sumetest.Plan{})
+		c := connect(t, listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Store(&r.Header)
+			a.ServeHTTP(w, r)
+		})))
+		a.SetFault("job_1", sumetest.Fault{Header: map[string]string{"Age": value}})
+		if got, err := c.Status(t.Context(), "job_1"); err != nil || got.Age != want {
+			t.Errorf("%q: got %v, %v, want %v", value, got.Age, err, want)
+		}
+		if got := asked.Load().Values("Cache-Control"); len(got) != 1 || got[0] != "no-cache" {
+			t.Errorf("Cache-Control %q, want no-cache", got)
+		}
+		a.SetFault("job_1", sumetest.Fault{Status: 500, Header: map[string]string{"Age": value}})
+		if got, err := c.Status(t.Context(), "job_1"); err == nil || got.Age != want {
+			t.Errorf("500, %q: got %v, %v, want %v", value, got.Age, err, want)
+		}
 	}
 }

@@ -85,3 +85,14 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	return min(max(until.Sub(now), 0), maxWait)
 }
+
+// age reads how long a cache has kept the answer, 0 where no cache says so. Of
+// several values, as of several caches, the first is the answer's.
+func age(h http.Header) time.Duration {
+	first, _, _ := strings.Cut(h.Get("Age"), ",")
+	seconds, ok := count(http.Header{"Age": {strings.TrimSpace(first)}}, "Age")
+	if !ok {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, maxWait)
+}

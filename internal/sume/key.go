@@ -26,7 +26,11 @@ func (c *Client) header(key string) (http.Header, error) {
 	if key == "" || strings.ContainsFunc(key, foreign) {
 		return nil, errNoKey
 	}
-	h := http.Header{"Accept": {"application/json"}, "User-Agent": {"sumepoller"}}
+	h := http.Header{
+		"Accept":        {"application/json"},
+		"Cache-Control": {"no-cache"}, // a cache in between would keep a job unfinished
+		"User-Agent":    {"sumepoller"},
+	}
 	if c.auth == AuthHeader {
 		h["X-Api-Key"] = []string{key}
 	} else {

@@ -63,7 +63,7 @@ func (c *Client) read(ctx context.Context, jobID, key string, h http.Header) (po
 
 // answer turns a reply to a read into what it says.
 func (r *reply) answer(jobID, key string) (poller.Answer, error) {
-	answer := poller.Answer{Window: window(r.header)}
+	answer := poller.Answer{Window: window(r.header), Age: age(r.header)}
 	class, reason := classOf(r.status)
 	if class != "" {
 		return answer, r.fault(class, reason, key)
