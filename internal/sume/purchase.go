@@ -2,9 +2,6 @@ package sume
 
 import "strings"
 
-// maxMessage is how much of an error's code or message is kept, in bytes.
-const maxMessage = 1000
-
 // bought reads the accepted post's answer: the job's id, empty where it names
 // no usable one, and whether the API had the idempotency key already.
 func bought(body []byte, isJSON bool) (jobID string, hit bool) {
@@ -46,15 +43,14 @@ func text(value []byte) string {
 	return ""
 }
 
-// refusal reads the code and message of an error's body. The key is struck
-// out, should the API repeat it.
+// refusal reads the code and message of an error's body, redacted.
 func refusal(body []byte, key string) (code, message string) {
 	m, ok := readMembers(body)
 	if !ok {
 		return "", ""
 	}
 	if isString(m.failure) {
-		return "", strike(unquote(m.failure), key)
+		return "", redact(unquote(m.failure), key)
 	}
 	walk, ok := openObject(m.failure)
 	for ok {
@@ -64,21 +60,10 @@ func refusal(body []byte, key string) (code, message string) {
 		}
 		switch string(name) {
 		case "code":
-			code = strike(unquote(value), key)
+			code = redact(unquote(value), key)
 		case "message":
-			message = strike(unquote(value), key)
+			message = redact(unquote(value), key)
 		}
 	}
 	return code, message
-}
-
-func strike(text []byte, key string) string {
-	s := string(text)
-	if key != "" {
-		s = strings.ReplaceAll(s, key, "[key]")
-	}
-	if len(s) > maxMessage {
-		s = s[:maxMessage]
-	}
-	return strings.ToValidUTF8(s, "")
 }

@@ -2,33 +2,37 @@ package sume
 
 import "strings"
 
-// maxRequestID is the longest request id that is kept, in bytes.
+// maxRequestID is the longest request id, in bytes.
 const maxRequestID = 64
 
 // requestID returns the answer's request id, from its body where isJSON says
-// that there can be one, else from its header. It is made fit for a log.
+// that there can be one, else from its header. It is fit for a log.
 func (r *reply) requestID(isJSON bool, key string) string {
 	if isJSON {
 		if m, ok := readMembers(r.bytes()); ok && isString(m.requestID) {
-			if id := cleanID(string(unquote(m.requestID)), key); id != "" {
+			if id := plainID(string(unquote(m.requestID)), key); id != "" {
 				return id
 			}
 		}
 	}
-	return cleanID(r.header.Get("X-Request-Id"), key)
+	return plainID(r.header.Get("X-Request-Id"), key)
 }
 
-// cleanID keeps printable ASCII without blanks, cut to its bound. What holds
-// a URL or the key is no id.
-func cleanID(id, key string) string {
-	if strings.Contains(id, "://") || key != "" && strings.Contains(id, key) {
+// plainID keeps printable ASCII without whitespace, and then only what is
+// letters, digits and -_.: cut to its bound. What is left of a URL or of the
+// key is no id, whatever stood between its letters.
+func plainID(id, key string) string {
+	id = strings.Map(func(r rune) rune {
+		if r > ' ' && r <= '~' {
+			return r
+		}
+		return -1
+	}, id)
+	foreign := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.:", r))
+	}
+	if strings.ContainsFunc(id, foreign) || scheme(id) || holdsKey(id, key) {
 		return ""
 	}
-	var kept strings.Builder
-	for i := 0; i < len(id) && kept.Len() < maxRequestID; i++ {
-		if id[i] > ' ' && id[i] <= '~' {
-			kept.WriteByte(id[i])
-		}
-	}
-	return kept.String()
+	return id[:min(len(id), maxRequestID)]
 }

@@ -78,6 +78,9 @@ func (r *reply) answer(jobID, key string) (poller.Answer, error) {
 		return answer, r.broken
 	}
 	v, err := decode(r.bytes(), jobID)
+	if err == nil && holdsKey(v.status, key) {
+		err = errWord
+	}
 	if err != nil {
 		return answer, r.fault(poller.Malformed, err.Error(), key)
 	}

@@ -189,3 +189,38 @@ func TestSubmitRefusesAKeyThatAHeaderWouldChange(t *testing.T) {
 		t.Errorf("posts were sent: %+v", posts)
 	}
 }
+
+// Nothing of an error's code and message can be put together to a URL or the key.
+func TestSubmitRedactsAnError(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"no credits left, buy some and/or wait 1/2 hour.":      "no credits left, buy some and/or wait 1/2 hour.",
+		"see https://cdn.test/a?sig=1 now":                     "see [url] now",
+		"see https:/\u200b/cdn.test/a":                         "see [url]",
+		"see ht\ufefftps:\u00ad//cdn.test/a":                   "see [url]",
+		"see https%3A%2F%2Fcdn.test":                           "see [url]",
+		"see https%253A%252F%252Fcdn.test":                     "see [url]",
+		`see https:/\\/cdn.test`:                               "see [url]",
+		"see HTTPS:cdn.test":                                   "see [url]",
+		"see //cdn.test/a":                                     "see [url]",
+		"see \uff48ttps\uff1a\uff0f\uff0fcdn.test":             "see [url]",
+		"see https:// cdn.test/a?X-Amz-Signature=1&x=2 please": "see [url] [url] please",
+		"key " + testKey + " is bad":                           "key [key] is bad",
+		"key sk_test_01234\u200b56789 is bad":                  "key [key] is bad",
+		"key sk test 0123-456789 is bad":                       "[key]",
+		"two\u2028lines\u0085of\\u0007 it":                     "two lines of it",
+	} {
+		for _, member := range []string{"code", "message"} {
+			a := sumetest.New(sumetest.Options{})
+			a.SetPostFault(sumetest.Fault{Status: 422, Body: `{"error":{"` + member + `":"` + text + `"}}`})
+			_, err := connect(t, listen(t, a)).Submit(t.Context(), "order-1", []byte(`{}`))
+			var f *submit.Fault
+			if !errors.As(err, &f) {
+				t.Fatal(err)
+			}
+			if got := f.Code + f.Message; got != want {
+				t.Errorf("%s %q: got %q, want %q", member, text, got, want)
+			}
+		}
+	}
+}
