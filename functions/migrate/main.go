@@ -14,8 +14,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"sumepoller/internal/config"
 	"sumepoller/internal/secrets"
 	"sumepoller/internal/telemetry"
@@ -27,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	lambda.Start(h)
+	telemetry.Start(h)
 }
 
 func start(ctx context.Context, environ []string) (*handler, error) {

@@ -15,10 +15,9 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"sumepoller/internal/config"
 	"sumepoller/internal/secrets"
+	"sumepoller/internal/telemetry"
 )
 
 func main() {
@@ -28,7 +27,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	lambda.Start(h)
+	telemetry.Start(h)
 }
 
 func start(ctx context.Context, environ []string) (*handler, error) {

@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"sumepoller/internal/config"
 	"sumepoller/internal/secrets"
+	"sumepoller/internal/telemetry"
 )
 
 func main() {
@@ -23,7 +22,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	lambda.Start(h)
+	telemetry.Start(h)
 }
 
 func start(ctx context.Context, environ []string) (*handler, error) {

@@ -11,6 +11,7 @@ import (
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/rds/auth"
+	"github.com/aws/smithy-go/logging"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -82,7 +83,7 @@ func iamConfig(ctx context.Context, cfg config.Database, out outside) (*pgxpool.
 			"no other name for it and no port", config.DatabaseHost, cfg.Host)
 	}
 	if out.credentials == nil {
-		loaded, err := awsconfig.LoadDefaultConfig(ctx)
+		loaded, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}))
 		if err != nil {
 			return nil, fmt.Errorf("load the AWS configuration: %w", err)
 		}

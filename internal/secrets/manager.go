@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 )
 
 // Manager fetches secrets from AWS Secrets Manager.
@@ -23,7 +24,7 @@ type Manager struct{ client *secretsmanager.Client }
 // NewManager reads the SDK's own configuration (region, credentials, endpoint)
 // and opens no connection.
 func NewManager(ctx context.Context) (*Manager, error) {
-	cfg, err := awsconfig.LoadDefaultConfig(ctx)
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
@@ -38,6 +39,7 @@ func NewManagerFrom(cfg aws.Config) *Manager {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	return &Manager{client: secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) {
 		o.HTTPClient = client
+		o.Logger = logging.Nop{} // the SDK's own writes to standard error
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = 5
 			o.MaxBackoff = 500 * time.Millisecond
