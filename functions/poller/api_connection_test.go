@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,5 +124,19 @@ func TestConnectionCached(t *testing.T) {
 	got := s.sandbox(t, config.APIBaseURL+"="+cache.URL, "POLL_BUDGET=15s").tick(t)
 	if n := s.api.Stats().Reads; got.Finished["completed"] != 1 || n != 3 {
 		t.Errorf("the API saw %d reads, want 3; summary %+v", n, got)
+	}
+}
+
+// A cache that ignores no-cache is named once, by the age of its answers.
+func TestConnection_AgedAnswers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.due(t, sumetest.Plan{Reads: 1, Hint: 2}, ids("job", 5)...)
+	s.api.SetFault("", sumetest.Fault{Header: map[string]string{"Age": "60"}})
+	b := s.sandbox(t, "POLL_BUDGET=8s")
+	b.tick(t)
+	s.ended(t, map[string]int{"completed": 5})
+	if n := strings.Count(b.Log(), `"age_seconds":60`); n != 1 {
+		t.Errorf("%d warnings of the age, want one:\n%s", n, b.Log())
 	}
 }

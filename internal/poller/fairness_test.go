@@ -263,3 +263,33 @@ func TestRun_DueAndNotClaimable(t *testing.T) {
 		}
 	})
 }
+
+func TestRead_AgedAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		age, hint time.Duration
+		want      int
+	}{
+		"older than the hint":      {21 * time.Second, 20 * time.Second, 1},
+		"as old as the hint":       {20 * time.Second, 20 * time.Second, 0},
+		"older than the default":   {16 * time.Second, 0, 1},
+		"younger than the default": {14 * time.Second, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				table, _ := crowd(0, 5, nil)
+				var log bytes.Buffer
+				s := defaults()
+				s.Budget = 5 * time.Second
+				p := poller.New(s, slog.New(slog.NewJSONHandler(&log, nil)))
+				mustPass(t, p, table, reader(func(context.Context, string) (poller.Answer, error) {
+					return poller.Answer{Status: "processing", NextPoll: c.hint, Age: c.age}, nil
+				}))
+				if n := strings.Count(log.String(), `"age_seconds"`); n != c.want {
+					t.Errorf("%d warnings, want %d: %s", n, c.want, &log)
+				}
+			})
+		})
+	}
+}

@@ -64,6 +64,7 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	if r.guard.down(fault) {
 		r.stop(APIUnavailable)
 	}
+	r.warnAged(a)
 	switch {
 	case fault != nil && fault.Class == Unauthorized && fault.HTTPStatus == 0: // there was no key to send
 		r.giveBack(now, job, l, false)
@@ -74,6 +75,19 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 		r.giveBack(now, job, l, false)
 	default:
 		r.judged(now, read{job: job, lease: l, answer: a, fault: fault, began: now.Add(-took), ended: now})
+	}
+}
+
+// warnAged says once a run that a cache keeps answers for longer than the
+// interval between reads: ends are then known late.
+func (r *run) warnAged(a Answer) {
+	interval := r.settings.DefaultInterval
+	if a.NextPoll > 0 {
+		interval = a.NextPoll
+	}
+	if a.Age > interval && !r.aged {
+		r.aged = true
+		r.log.WarnContext(r.ctx, "a cache answers in place of the Sume API", "age_seconds", seconds(a.Age))
 	}
 }
 

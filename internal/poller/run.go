@@ -96,6 +96,7 @@ type run struct {
 	unannounced  bool // the server had no room for a notification
 
 	guard guard
+	aged  bool // an answer was found to come from a cache
 }
 
 // lease is a claim with rows not yet settled or released.
