@@ -12,6 +12,7 @@ import (
 	"net"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ type Function struct {
 	address string        // of the emulator
 	turn    chan struct{} // holds one token while an invocation runs
 	log     *logBuffer
+	ending  atomic.Bool // Stop or Kill was called
 }
 
 // StartFunction starts an emulator for the function's binary. The function
@@ -129,6 +131,7 @@ func (f *Function) Log() string { return f.log.String() }
 // Stop ends the function with its emulator, at once and in the middle of an
 // invocation too. Stopping again does nothing.
 func (f *Function) Stop() {
+	f.ending.Store(true)
 	children, _ := process.Children(f.process.PID())
 	f.process.Stop(syscall.SIGTERM, stopGrace)
 	killGroups(children)
@@ -136,6 +139,7 @@ func (f *Function) Stop() {
 
 // Kill ends both with SIGKILL, as a crash of the machine would.
 func (f *Function) Kill() {
+	f.ending.Store(true)
 	f.process.Signal(syscall.SIGSTOP) // neither answers nor starts another process meanwhile
 	children, _ := process.Children(f.process.PID())
 	f.process.Signal(syscall.SIGKILL)

@@ -98,6 +98,9 @@ func (f *Function) post(requestID string, payload []byte) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("invoke %s: %w", f.name, err)
 	}
+	if f.ending.Load() { // the emulator can answer for a function that was cut off
+		return Result{}, fmt.Errorf("invoke %s: the emulator was stopped", f.name)
+	}
 	result := parse(resp.StatusCode, body)
 	result.Took = time.Since(start)
 	return result, nil
