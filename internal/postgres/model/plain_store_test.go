@@ -29,7 +29,6 @@ func (p *plain) claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cl
 		if err := today(ctx, tx, &got.Day); err != nil {
 			return err
 		}
-		got.Charged = got.Day.Date
 		found, err := list(ctx, tx, plainFound, r.Lease, r.Limit, append([]string{}, p.leftOut...))
 		if err != nil {
 			return err
@@ -43,16 +42,20 @@ func (p *plain) claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cl
 			if found, err = list(ctx, tx, p.sql(plainDue), room, append([]string{}, p.leftOut...)); err != nil {
 				return err
 			}
-		} else if err := tx.QueryRow(ctx, plainCharged, found[0], r.Lease, r.For.Seconds()).Scan(&got.Charged); err != nil {
-			return err
 		}
 		for _, id := range found {
+			charged := got.Day.Date
+			if !fresh {
+				if err := tx.QueryRow(ctx, plainCharged, id, r.Lease, r.For.Seconds()).Scan(&charged); err != nil {
+					return err
+				}
+			}
 			job, refusal, err := p.lease(ctx, tx, id, r)
 			if err != nil {
 				return err
 			}
 			if refusal == nil {
-				got.Jobs = append(got.Jobs, job)
+				got.Jobs, got.Charged = append(got.Jobs, job), charged
 			} else {
 				got.Refused = append(got.Refused, *refusal)
 				p.leaveOut(id)
@@ -175,7 +178,7 @@ func (p *plain) change(
 	}
 	var has string
 	result.Outcome = poller.Gone
-	err = tx.QueryRow(ctx, plainOutcome, id, lease, state).Scan(&result.Outcome, &has)
+	err = tx.QueryRow(ctx, plainOutcome, id, lease, state, refused).Scan(&result.Outcome, &has)
 	switch {
 	case result.Outcome == poller.Declined:
 		result.Refusal = &poller.Refusal{JobID: id, Write: write, Object: "trigger refuse"}

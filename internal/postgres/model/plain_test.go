@@ -105,6 +105,7 @@ const (
 		RETURNING leased_until = '-infinity'`
 	plainOutcome = `
 		SELECT CASE WHEN lease_id <> $2 THEN 1
+		WHEN $4 AND state = 'pending' AND (finished_at IS NOT NULL OR next_poll_at <= now()) THEN 2
 		WHEN leased_until = '-infinity' THEN CASE WHEN state = $3 THEN 0 WHEN state = 'pending' THEN 3 ELSE 1 END
 		WHEN state = 'pending' THEN 2 ELSE 1 END, state
 		FROM video_jobs WHERE job_id = $1`
