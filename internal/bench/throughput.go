@@ -31,7 +31,7 @@ func throughput(ctx context.Context, s *report.Section) error {
 	s.AtLeast(mainSetting.String()+": ours to the held-lock loop", 150)
 	s.AtLeast(mainSetting.String()+": ours to no database", 0.80)
 	s.AtMost(mainSetting.String()+": statements a read", 0.1)
-	s.AtMost(mainSetting.String()+": WAL a read", 900)
+	s.AtMost(mainSetting.String()+": WAL a read", 950)
 	return err
 }
 
