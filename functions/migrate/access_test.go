@@ -66,7 +66,7 @@ func TestAccess_RowSecurity(t *testing.T) {
 					t.Errorf("got %v, want %q", err, want)
 				}
 			}
-			// The cure stands in the line, ready to be run.
+			// The line contains the cure, ready to run.
 			for range 2 {
 				for line := range strings.Lines(err.Error()) {
 					if _, policy, ok := strings.Cut(line, "CREATE POLICY"); ok {

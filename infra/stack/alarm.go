@@ -9,7 +9,7 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// rule is one alarm. It rings when `ring` of the last `of` periods reach the
+// rule is one alarm. It fires when `ring` of the last `of` periods reach the
 // threshold, and clears by itself when they no longer do.
 type rule struct {
 	id, name    string
@@ -60,110 +60,110 @@ func (a *app) alarms(topic *string) []awscloudwatch.CfnAlarm {
 	return made
 }
 
-// runsFailing rings when three of five minutes had a run that failed: one that
+// runsFailing fires when three of five minutes had a run that failed: one that
 // could not do its work at all (the key refused, no secret, no database) or
 // that Lambda ended. A single failure mends itself at the next tick.
 func (a *app) runsFailing() rule {
 	return rule{
 		id: "RunsFailingAlarm", name: "runs-failing",
-		description: "Rings when runs failed in 3 of 5 minutes; no job is followed meanwhile. First: read the newest error in the log of " +
+		description: "Fires when runs failed in 3 of 5 minutes; no job is followed meanwhile. First: read the newest error in the log of " +
 			a.functionName("poller") + "; it begins with unauthorized:, secret: or database: and names the cure.",
 		metric: lambdaMetric(a.poller, "Errors", "Sum", 1), threshold: 1, ring: 3, of: 5, silence: silenceIsFine,
 	}
 }
 
-// throttled rings when Lambda refused runs in three of five minutes.
+// throttled fires when Lambda refused runs in three of five minutes.
 func (a *app) throttled() rule {
 	return rule{
 		id: "ThrottledAlarm", name: "throttled",
-		description: "Rings when Lambda refused runs of " + a.functionName("poller") + " in 3 of 5 minutes. First: see whether it was paused " +
+		description: "Fires when Lambda refused runs of " + a.functionName("poller") + " in 3 of 5 minutes. First: see whether it was paused " +
 			"(reserved concurrency 0), then whether the account's concurrent executions are used up by others.",
 		metric: lambdaMetric(a.poller, "Throttles", "Sum", 1), threshold: 1, ring: 3, of: 5, silence: silenceIsFine,
 	}
 }
 
-// nearTimeout rings when a run came within ten seconds of its limit. A run ends
+// nearTimeout fires when a run came within ten seconds of its limit. A run ends
 // within its budget and one read's timeout, so that nothing but a stalled
 // database or a starved function gets there.
 func (a *app) nearTimeout() rule {
 	return rule{
 		id: "NearTimeoutAlarm", name: "near-timeout",
-		description: "Rings when a run took over 80 of its 90 seconds in 2 of 15 minutes; beyond 90 it is killed and its rows wait for their leases. " +
+		description: "Fires when a run took over 80 of its 90 seconds in 2 of 15 minutes; beyond 90 it is killed and its rows wait for their leases. " +
 			"First: look at the database's load and locks, then raise memory_mib.",
 		metric: lambdaMetric(a.poller, "Duration", "Maximum", 1), threshold: (pollerTimeout - 10) * 1000, ring: 2, of: 15, silence: silenceIsFine,
 	}
 }
 
-// noRuns is the heartbeat: it rings when no run began for five minutes, counted
+// noRuns is the heartbeat: it fires when no run began for five minutes, counted
 // by Lambda itself, so that a dead schedule and a deleted function ring too.
 func (a *app) noRuns() rule {
 	return rule{
 		id: "NoRunsAlarm", name: "no-runs",
-		description: "Rings when " + a.functionName("poller") + " was not invoked for 5 minutes. First: see that the schedule exists and is enabled, " +
+		description: "Fires when " + a.functionName("poller") + " was not invoked for 5 minutes. First: see that the schedule exists and is enabled, " +
 			"then that its role may invoke the function.",
 		metric: lambdaMetric(a.poller, "Invocations", "Sum", 1), threshold: 1, below: true, ring: 5, of: 5, silence: silenceIsFault,
 	}
 }
 
-// jobsLate rings when a due job waited five minutes to be claimed.
+// jobsLate fires when a due job waited five minutes to be claimed.
 func (a *app) jobsLate() rule {
 	return rule{
 		id: "JobsLateAlarm", name: "jobs-late",
-		description: "Rings when a due job is 5 minutes late in 2 of 3 minutes. First: see on the dashboard whether the day's or the minute's reads are " +
+		description: "Fires when a due job is 5 minutes late in 2 of 3 minutes. First: see on the dashboard whether the day's or the minute's reads are " +
 			"used up (ask Sume for more, or set reads_per_day); else whether the API answers and runs end with budget (raise concurrency).",
 		metric: a.metric(telemetry.OldestDueSeconds, "Maximum", 1), threshold: 300, ring: 2, of: 3, silence: silenceIsMute,
 	}
 }
 
-// jobsFailing rings when a pending job got nothing but errors for half an hour.
+// jobsFailing fires when a pending job got nothing but errors for half an hour.
 // Other jobs may go on as ever.
 func (a *app) jobsFailing() rule {
 	return rule{
 		id: "JobsFailingAlarm", name: "jobs-failing",
-		description: "Rings when a job has had no good answer for 30 minutes. First: run `make status`, which lists the failing jobs with their last " +
+		description: "Fires when a job has had no good answer for 30 minutes. First: run `make status`, which lists the failing jobs with their last " +
 			"errors; a job that Sume will never answer is ended with `make stop JOB=…`.",
 		metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 
-// oldestPending rings when a job has been pending for a day. Its reads may
+// oldestPending fires when a job has been pending for a day. Its reads may
 // succeed and never say that it ended: no other alarm sees such a job.
 func (a *app) oldestPending() rule {
 	return rule{
 		id: "OldestPendingAlarm", name: "oldest-pending",
-		description: "Rings when a job has been pending for 24 hours. First: run `make status`, which lists the jobs older than a day with what Sume says of them; " +
+		description: "Fires when a job has been pending for 24 hours. First: run `make status`, which lists the jobs older than a day with what Sume says of them; " +
 			"ask Sume about one that never ends, and end its polling with `make stop JOB=…`.",
 		metric: a.metric(telemetry.OldestPendingSeconds, "Maximum", 5), threshold: 24 * 60 * 60, ring: 1, of: 1, silence: silenceIsFine,
 	}
 }
 
-// readsSpent rings when the day's reads pass four fifths of the allowance. It
+// readsSpent fires when the day's reads pass four fifths of the allowance. It
 // clears at midnight UTC, when the count begins anew.
 func (a *app) readsSpent() rule {
 	return rule{
 		id: "ReadsSpentAlarm", name: "reads-spent",
-		description: "Rings when four fifths of the day's reads are used; what is left is spread over the rest of the UTC day and jobs are read less often. " +
+		description: "Fires when four fifths of the day's reads are used; what is left is spread over the rest of the UTC day and jobs are read less often. " +
 			"First: look for a backfill or for failing jobs that spend reads, then ask Sume for a larger allowance and set reads_per_day.",
 		metric: a.metric(telemetry.ReadsToday, "Maximum", 5), threshold: float64(a.settings.ReadsPerDay) * 4 / 5, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 
-// submissionStuck rings when a purchase was begun ten minutes ago and nobody
+// submissionStuck fires when a purchase was begun ten minutes ago and nobody
 // knows what came of it.
 func (a *app) submissionStuck() rule {
 	return rule{
 		id: "SubmissionStuckAlarm", name: "submission-stuck",
-		description: "Rings when a submission has had no answer for 10 minutes, or the table refused a bought job's row; a video may be paid for and not followed. " +
+		description: "Fires when a submission has had no answer for 10 minutes, or the table refused a bought job's row; a video may be paid for and not followed. " +
 			"First: `make status` lists the keys and what to fix; then submit again with the same key and body, which finds the same job and pays once.",
 		metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
 	}
 }
 
-// migrationFailed rings when a run of migrate failed, at a deploy or by hand.
+// migrationFailed fires when a run of migrate failed, at a deploy or by hand.
 func (a *app) migrationFailed() rule {
 	return rule{
 		id: "MigrationFailedAlarm", name: "migration-failed",
-		description: "Rings when migrate failed; a deploy then leaves the functions their old code, which works on the old schema and on the new. First: read the newest error in " +
+		description: "Fires when migrate failed; a deploy then leaves the functions their old code, which works on the old schema and on the new. First: read the newest error in " +
 			"the log of " + a.functionName("migrate") + ", do what its line says, and deploy again.",
 		metric: lambdaMetric(a.migrate, "Errors", "Sum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsFine,
 	}

@@ -124,7 +124,7 @@ func TestFieldCase23WhatIsWatchedIsWhatARunPrints(t *testing.T) {
 func TestEachAlarmSaysWhenItRingsAndWhatToDoFirst(t *testing.T) {
 	for id, r := range resources(t, given.app, "AWS::CloudWatch::Alarm") {
 		description := r.Properties["AlarmDescription"].(string)
-		if !strings.HasPrefix(description, "Rings when ") || !strings.Contains(description, " First: ") || len(description) > 1024 {
+		if !strings.HasPrefix(description, "Fires when ") || !strings.Contains(description, " First: ") || len(description) > 1024 {
 			t.Errorf("%s: got %q", id, description)
 		}
 	}

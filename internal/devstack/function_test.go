@@ -80,7 +80,7 @@ func TestFunctionSeesItsOwnEnvironmentOnly(t *testing.T) {
 	if slices.Contains(env, "PGPASSWORD=of-this-process") {
 		t.Error("the function sees a variable of the process that started it")
 	}
-	// The output takes a way of its own, which can be longer than the answer's.
+	// The output takes another way, which can be longer than the answer's.
 	for end := time.Now().Add(time.Minute); !strings.Contains(f.Log(), "asked to env"); {
 		if time.Now().After(end) {
 			t.Fatalf("log %q lacks the function's output", f.Log())

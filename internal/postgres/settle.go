@@ -18,7 +18,7 @@ const (
 	skipWait = "2s"
 )
 
-// outcomeSQL reports, with a snapshot of its own, how the rows ended that a
+// outcomeSQL reports, with a later snapshot, how the rows ended that a
 // settle or a release did not return.
 const outcomeSQL = `
 SELECT b.n, coalesce(j.state, ''),

@@ -196,7 +196,7 @@ func (r *run) give(f *Fault) (Result, error) {
 		mute := *f
 		mute.Message = ""
 		outcome.LastError = mute.Error()
-		return r.mark(outcome, fmt.Errorf("%w: the API refused the key, also after it was fetched anew (%w); "+
+		return r.mark(outcome, fmt.Errorf("%w: the API refused the key, also after it was fetched again (%w); "+
 			"the intent is kept, it is safe to ask again", ErrUnauthorized, &mute))
 	}
 	return r.mark(outcome, fmt.Errorf("%w: no job, posts made: %d, the last ended with: %w; "+

@@ -20,7 +20,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What stands in the way of our columns is refused in every version.
+    -- What conflicts with our columns is refused in every version.
     SELECT count(*) INTO missing
       FROM ({{columns}}) AS w (n, tab, col, type, filled, value)
      WHERE w.tab = 'video_jobs'

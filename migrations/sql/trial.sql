@@ -3,7 +3,7 @@
 -- sequence's numbers). Each attempt is one subtransaction, all together stop
 -- after 0.6 s, and no attempt waits for a lock longer than 0.2 s.
 --
--- A row of its own serves for the updates. Where the table refuses that row, or
+-- A probe row serves for the updates. Where the table refuses that row, or
 -- an update of it, up to five rows that exist serve as well. Before adoption
 -- (version 0) a write that every row refuses is an error; all else, and
 -- everything in later versions, is a warning with its cure: 01S02 where a right

@@ -16,7 +16,7 @@ import (
 )
 
 // Filter decides over the frames of one connection, each method from a
-// goroutine of its own. A frame that it does not pass on is lost. The server
+// separate goroutine. A frame that it does not pass on is lost. The server
 // cannot read the requests of a connection on which one was lost.
 type Filter interface {
 	FromClient(c *Conn, f *Frame) (pass bool)
