@@ -32,6 +32,7 @@ func TestTrial_Refused(t *testing.T) {
 	}{
 		"trigger returns NULL":     {trigger("swallow", "BEFORE UPDATE", "ROW", `RETURN NULL;`), []string{"does not keep the claim", "trigger swallow", "return NEW"}},
 		"trigger returns OLD":      {trigger("undo", "BEFORE UPDATE", "ROW", `RETURN OLD;`), []string{"does not keep the claim", "trigger undo"}},
+		"state set by the claim":   {trigger("busy", "BEFORE UPDATE", "ROW", `IF NEW.leased_until > now() THEN NEW.state := 'processing'; END IF; RETURN NEW;`), []string{"does not keep the claim", "trigger busy"}},
 		"trigger raises":           {trigger("audit", "AFTER UPDATE", "ROW", `RAISE EXCEPTION 'no';`), []string{"refuses the claim", "trigger audit", "P0001", "DROP TRIGGER audit ON video_jobs"}},
 		"trigger asserts":          {trigger("audit", "BEFORE UPDATE", "ROW", `ASSERT false; RETURN NEW;`), []string{"trigger audit", "P0004"}},
 		"statement trigger raises": {trigger("closed", "BEFORE UPDATE", "STATEMENT", `RAISE EXCEPTION 'no' USING ERRCODE = '0A000';`), []string{"refuses the claim", "trigger closed", "0A000"}},

@@ -193,7 +193,7 @@ BEGIN
                         stage := 'claim';
                         EXECUTE claim USING target, lease;
                         SET CONSTRAINTS ALL IMMEDIATE;
-                        PERFORM FROM video_jobs v WHERE v.job_id = target AND v.lease_id = lease AND v.leased_until > now();
+                        PERFORM FROM video_jobs v WHERE v.job_id = target AND v.lease_id = lease AND v.leased_until > now() AND v.state = 'pending';
                         IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = unkept; END IF;
                     END IF;
                     IF step.n > 2 THEN
