@@ -188,6 +188,65 @@ func TestTableRefuses_NotifyQueueFull(t *testing.T) {
 	}
 }
 
+// A trigger that fails for one row with a code of the server's own troubles, or
+// waits for what another program holds, stops no other row.
+func TestTableRefuses_BusyRow(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"canceled":      `RAISE EXCEPTION 'late' USING ERRCODE = '57014';`,
+		"disk full":     `RAISE EXCEPTION 'no space' USING ERRCODE = '53100';`,
+		"internal":      `RAISE EXCEPTION 'broken' USING ERRCODE = 'XX000';`,
+		"serialization": `RAISE EXCEPTION 'again' USING ERRCODE = '40001';`,
+		"lock":          `UPDATE customers SET n = 1; RETURN new;`,
+	} {
+		for _, when := range []string{"claim", "finish"} {
+			if name == "serialization" && when == "finish" {
+				continue // tried again until the time for it is over
+			}
+			t.Run(name+" at "+when, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				s.due(t, sumetest.Plan{}, append([]string{"bad_0"}, append([]string{"bad_1"}, ids("good", 20)...)...)...)
+				s.exec(t, `CREATE TABLE customers (n integer)`)
+				s.exec(t, `INSERT INTO customers VALUES (0)`)
+				condition := `old.job_id = 'bad_0'`
+				if when == "finish" {
+					s.slow(300*time.Millisecond, 300*time.Millisecond) // so that one batch holds them
+					condition = `old.job_id = 'bad_1' AND new.state = 'completed'`
+				}
+				s.trigger(t, condition, body)
+				tx, err := s.db.Begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+				if _, err := tx.Exec(t.Context(), `UPDATE customers SET n = 2`); err != nil {
+					t.Fatal(err)
+				}
+				b := s.sandbox(t, "POLL_BUDGET=6s", "SUME_READS_PER_DAY=1000", "POLL_LEASE=18s")
+				sum := b.tick(t)
+				if n := s.number(t, completed); n != 21 || s.api.Stats().Reads > 22 {
+					t.Errorf("%d others completed with %d reads, want 21 of one read each: %s", n, s.api.Stats().Reads, sum.JSON())
+				}
+			})
+		}
+	}
+}
+
+// A row that a trigger takes out of pending as it is leased is not read in vain.
+func TestTableRefuses_LeasedState(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.due(t, sumetest.Plan{}, append([]string{"bad"}, ids("good", 20)...)...)
+	s.trigger(t, `old.job_id = 'bad'`, `new.state := 'processing'; RETURN new;`)
+	b := s.sandbox(t, "POLL_BUDGET=4s")
+	sum := b.tick(t)
+	if sum.Finished["completed"] != 20 || sum.Errors[poller.WriteRefused] != 1 || sum.LostLeases != 0 || s.api.Stats().Jobs["bad"].Reads != 0 {
+		t.Errorf("summary %s, want 20 completed, one refused and not read", sum.JSON())
+	}
+	b.warned(t, "bad", `"refused_by":"trigger theirs"`)
+}
+
 // A claimed row that is deleted, or that a broken index hides, must not vanish
 // without a word.
 func TestSettle_RowGone(t *testing.T) {

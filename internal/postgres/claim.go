@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"sumepoller/internal/poller"
 )
@@ -26,6 +27,11 @@ func (s *Store) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claime
 		again = true
 		return err
 	})
+	if transient(err) && perhapsOneRow(err) { // again and again: a trigger's, for one row
+		var apart leased
+		apart, err = s.leaseApart(ctx, claimQuery{ClaimRequest: r}, err)
+		got = apart.Claimed
+	}
 	if err != nil {
 		return poller.Claimed{}, fmt.Errorf("claim due jobs: %w", err)
 	}
@@ -60,6 +66,8 @@ type claimQuery struct {
 	from   *int64   // microseconds since the epoch; nil: from the oldest due time
 	recall bool     // only rows that the lease has already
 	only   []string // only these rows; nil: all
+
+	suspects int // rows left out since they may be what failed
 }
 
 // leased is what one claim statement brought.
@@ -69,14 +77,15 @@ type leased struct {
 	limit   int      // the most there could have been, as the daily quota goes
 	missing []string // due rows that the statement did not lease
 	refused bool     // some of the due rows were refused
+	begun   bool     // the day's lock, where there is one, was had
 }
 
 // lease runs the claim in one round trip, which is one transaction.
 func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
-	got := leased{limit: q.Limit}
+	got := leased{limit: q.Limit, begun: q.Ceiling < 0}
 	batch := &pgx.Batch{}
 	if q.Ceiling >= 0 {
-		batch.Queue(lockDaySQL)
+		batch.Queue(lockDaySQL).Exec(func(pgconn.CommandTag) error { got.begun = true; return nil })
 	}
 	batch.Queue(claimSQL, s.claimArguments(q)...).
 		Query(func(rows pgx.Rows) error { return got.scan(rows, q.Ceiling) })

@@ -50,6 +50,9 @@ WITH due AS MATERIALIZED (
       -- A claim lost in a crash is a lost lease, no more: its commit need not
       -- wait for the disk.
       AND (SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL
+      -- No row's lock is waited for, but what a trigger of the table's locks may
+      -- be held by another program.
+      AND (SELECT set_config('lock_timeout', '` + rowWait + `', true)) IS NOT NULL
     ORDER BY next_poll_at
     -- No more than asked for, and no more than the day has left. A sub-select,
     -- so that the planner reckons with a part of the due rows, never with a
@@ -87,7 +90,7 @@ claimed AS (
     RETURNING j.job_id, j.next_poll_at, d.paid, d.charged, j.sume_status, j.consecutive_errors,
               j.failing_since, j.not_found_answers, j.lost_leases, j.polls, j.created_at,
               -- What the row has after the table's own triggers.
-              j.lease_id = $1::text::uuid AND j.leased_until > now() AS kept
+              j.lease_id = $1::text::uuid AND j.leased_until > now() AND coalesce(j.state, '') = 'pending' AS kept
 ),
 -- The reads, taken before they are made. Nobody else can have changed the row:
 -- its lock is held since before this statement's snapshot.

@@ -105,6 +105,13 @@ func (p *progress) leaveOut(id string) {
 	}
 }
 
+// takeBack undoes leaveOut.
+func (p *progress) takeBack(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = slices.DeleteFunc(p.refused, func(other string) bool { return other == id })
+}
+
 // refuse leaves a row out that a claim was refused for.
 func (p *progress) refuse(r poller.Refusal) {
 	p.leaveOut(r.JobID)

@@ -85,12 +85,26 @@ func (s *Store) explain(ctx context.Context, r *poller.Result, jobID, write stri
 	s.claim.leaveOut(jobID)
 }
 
+// perhapsOneRow reports whether an error of the infrastructure's classes may come
+// from one row: a trigger raises it, or waits for what another program holds. The
+// connection has outlived it.
+func perhapsOneRow(err error) bool {
+	code := sqlState(err)
+	switch code {
+	case "40001", "40P01", lockNotAvailable, "57014":
+		return true
+	case "53300":
+		return false
+	}
+	return len(code) == 5 && (code[:2] == "53" || code[:2] == "58" || code[:2] == "XX")
+}
+
 // leaseAround claims, and where the table refuses that for some of the rows,
 // leases the others. The refused ones are left out of all claims to come.
 func (s *Store) leaseAround(ctx context.Context, q claimQuery) (leased, error) {
 	got, err := s.lease(ctx, q)
-	if refused(err) {
-		got, err = s.leaseApart(ctx, q)
+	if refused(err) || got.begun && perhapsOneRow(err) && !transient(err) {
+		got, err = s.leaseApart(ctx, q, err)
 	}
 	if err != nil {
 		return got, err
@@ -103,8 +117,10 @@ func (s *Store) leaseAround(ctx context.Context, q claimQuery) (leased, error) {
 	return got, nil
 }
 
-// leaseApart finds the rows that make a claim fail.
-func (s *Store) leaseApart(ctx context.Context, q claimQuery) (leased, error) {
+// leaseApart finds the rows that make a claim fail with the error cause. An error
+// of the infrastructure's classes is theirs only where others are leased beside
+// or behind them, but for a lock: claims wait for none except a trigger's.
+func (s *Store) leaseApart(ctx context.Context, q claimQuery, cause error) (leased, error) {
 	none := q
 	none.Limit = 0
 	got, err := s.lease(ctx, none)
@@ -119,12 +135,48 @@ func (s *Store) leaseApart(ctx context.Context, q claimQuery) (leased, error) {
 	if q.only, err = collectIDs(rows); err != nil {
 		return got, err
 	}
-	return got, s.leaseHalves(ctx, q, &got)
+	var refusals []poller.Refusal
+	if err := s.leaseHalves(ctx, q, &got, &refusals); err != nil {
+		return got, err
+	}
+	if len(got.Jobs) == 0 && !refused(cause) && sqlState(cause) != lockNotAvailable {
+		if got, err = s.leaseBehind(ctx, q, refusals); err != nil || len(got.Jobs) == 0 {
+			return got, cause
+		}
+	}
+	for _, r := range refusals {
+		got.refused = true
+		s.claim.refuse(r)
+	}
+	return got, nil
+}
+
+// behindMost bounds how many rows are left out on suspicion: where so many fail,
+// it is not for them.
+const behindMost = 64
+
+// leaseBehind claims with the refused rows left out, which it undoes where that
+// brings nothing.
+func (s *Store) leaseBehind(ctx context.Context, q claimQuery, refusals []poller.Refusal) (leased, error) {
+	q.only, q.suspects = nil, q.suspects+len(refusals)
+	if q.suspects >= behindMost {
+		return leased{}, nil
+	}
+	for _, r := range refusals {
+		s.claim.leaveOut(r.JobID)
+	}
+	got, err := s.leaseAround(ctx, q)
+	if err != nil || len(got.Jobs) == 0 {
+		for _, r := range refusals {
+			s.claim.takeBack(r.JobID)
+		}
+	}
+	return got, err
 }
 
 // leaseHalves leases the rows of q.only. A part that the table refuses is
 // halved until it is one row.
-func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased) error {
+func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased, refusals *[]poller.Refusal) error {
 	if len(q.only) == 0 {
 		return nil
 	}
@@ -133,19 +185,18 @@ func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased) err
 	case err == nil:
 		into.add(part)
 		return nil
-	case !refused(err):
+	case !refused(err) && !perhapsOneRow(err):
 		return err
 	case len(q.only) == 1:
-		into.refused = true
-		s.claim.refuse(refusalOf(q.only[0], err, poller.WriteClaim))
+		*refusals = append(*refusals, refusalOf(q.only[0], err, poller.WriteClaim))
 		return nil
 	}
 	first, second := q, q
 	first.only, second.only = q.only[:len(q.only)/2], q.only[len(q.only)/2:]
-	if err := s.leaseHalves(ctx, first, into); err != nil {
+	if err := s.leaseHalves(ctx, first, into, refusals); err != nil {
 		return err
 	}
-	return s.leaseHalves(ctx, second, into)
+	return s.leaseHalves(ctx, second, into, refusals)
 }
 
 // leaseMissing claims one row that was due and got no lease. The row may have
@@ -161,12 +212,22 @@ func (s *Store) leaseMissing(ctx context.Context, q claimQuery, id string, into 
 		return err
 	case len(got.missing) == 0:
 		into.add(got)
-		return nil
+		if len(got.Jobs) > 0 || !s.turned(ctx, q.Lease, id) {
+			return nil
+		}
+		s.claim.refuse(s.notKept(ctx, id, poller.WriteClaim))
 	default:
 		s.claim.refuse(s.notKept(ctx, id, poller.WriteClaim))
 	}
 	into.refused = true
 	return nil
+}
+
+// turned reports whether a row has a claim's lease and is not pending: a trigger
+// changed its state when it was leased.
+func (s *Store) turned(ctx context.Context, lease poller.LeaseID, id string) (yes bool) {
+	const query = `SELECT coalesce(state, '') <> 'pending' FROM video_jobs WHERE job_id = $1::text AND lease_id = $2::text::uuid`
+	return s.pool.QueryRow(ctx, query, id, uuid(lease)).Scan(&yes) == nil && yes
 }
 
 // add takes over what a further statement of the same claim brought.

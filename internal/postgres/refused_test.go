@@ -98,7 +98,7 @@ func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
 	db.due(4)
 	db.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	             IF new.job_id = 'job_2' THEN RAISE check_violation; END IF;
-	             RAISE disk_full; END $$`)
+	             RAISE database_dropped; END $$`)
 	db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
 	         WHEN (new.job_id IN ('job_2', 'job_3') AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
 	s := postgres.NewStore(db.pool)

@@ -78,7 +78,7 @@ func (s *Store) releasePart(ctx context.Context, date string, rows []poller.Rele
 			s.explain(ctx, &results[i], row.JobID, poller.WriteRelease)
 		}
 		return results, nil
-	case !refused(err):
+	case !refused(err) && (!perhapsOneRow(err) || transient(err) || len(rows) == 1):
 		return nil, err
 	}
 	if _, err := s.releaseOnce(ctx, date, nil); err != nil {

@@ -15,7 +15,8 @@ import (
 // have to wait for.
 const (
 	rowWait  = "300ms"
-	skipWait = "2s"
+	skipWait = "2s" // rowWait for fewRows and less: a larger batch in which one row's trigger waits is halved until the row is found
+	fewRows  = 32
 )
 
 // outcomeSQL reports, with a later snapshot, how the rows ended that a
@@ -66,21 +67,53 @@ func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]po
 	switch {
 	case err == nil:
 		return s.explainSettled(ctx, batch, results), nil
-	case !refused(err):
+	case !refused(err) && (!perhapsOneRow(err) || transient(err)):
 		return nil, err
 	}
 	if _, err := s.settleOnce(ctx, nil, true); err != nil {
 		return nil, err // without any row: the statement itself is refused
 	}
-	if len(batch) == 1 {
+	switch {
+	case len(batch) > 1:
+	case refused(err), batch[0].Class == poller.WriteRefused:
 		return s.settleRefused(ctx, batch[0], err)
+	default:
+		return nil, err
 	}
-	first, err := s.settlePart(ctx, batch[:len(batch)/2])
-	if err != nil {
+	return s.settleHalves(ctx, batch)
+}
+
+// settleHalves settles a batch that failed in two parts. An error of the
+// infrastructure's classes is one row's only where others are written beside it.
+func (s *Store) settleHalves(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+	half := len(batch) / 2
+	first, failed := s.settlePart(ctx, batch[:half])
+	if failed != nil && !perhapsOneRow(failed) {
+		return first, failed
+	}
+	second, err := s.settlePart(ctx, batch[half:])
+	switch {
+	case failed != nil && err != nil:
 		return first, err
+	case err != nil && !perhapsOneRow(err):
+		return append(first, second...), err
+	case failed != nil:
+		first = s.decline(batch[:half], failed)
+	case err != nil:
+		second = s.decline(batch[half:], err)
 	}
-	second, err := s.settlePart(ctx, batch[len(batch)/2:])
-	return append(first, second...), err
+	return append(first, second...), nil
+}
+
+// decline returns the results of settlements that failed with the error cause.
+func (s *Store) decline(batch []poller.Settlement, cause error) []poller.Result {
+	results := make([]poller.Result, len(batch))
+	for i, one := range batch {
+		s.claim.leaveOut(one.JobID)
+		refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
+		results[i] = poller.Result{Outcome: poller.Declined, Refusal: &refusal}
+	}
+	return results
 }
 
 // queueFull is the code of a commit that the server's queue of notifications
@@ -114,9 +147,7 @@ func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause 
 		}
 		return results, err
 	}
-	s.claim.leaveOut(one.JobID)
-	refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
-	return []poller.Result{{Outcome: poller.Declined, Refusal: &refusal}}, nil
+	return s.decline([]poller.Settlement{one}, cause), nil
 }
 
 // explainSettled completes the results of settlements that raised no error.
@@ -181,10 +212,15 @@ func (s *Store) writeOnce(
 	wrote, err := s.wrote(ctx, waiting, results, append(args, rowWait)...)
 	waited = true
 	if sqlState(err) == lockNotAvailable {
-		wrote, err = s.wrote(ctx, skipping, results, append(args, skipWait)...)
+		wait := skipWait
+		if len(results) <= fewRows {
+			wait = rowWait
+		}
+		wrote, err = s.wrote(ctx, skipping, results, append(args, wait)...)
 		waited = false
 	}
-	if err != nil && sqlState(err) != lockNotAvailable {
+	// A row that waits for another alone, in its trigger, stays held.
+	if err != nil && (sqlState(err) != lockNotAvailable || len(results) > 1) {
 		return waited, err
 	}
 	if wrote == len(results) {
