@@ -181,6 +181,12 @@ func (s *Submissions) Unrecord(ctx context.Context, key, jobID, reason string) (
 	return sub, err
 }
 
+// tryReadSQL reports whether the trial's row will be read: a trigger can keep the
+// row out of pending, or out of time.
+const tryReadSQL = `
+SELECT EXISTS (SELECT FROM video_jobs AS v
+               WHERE v.job_id = $1::text AND v.state = 'pending' AND isfinite(v.next_poll_at))`
+
 // Try implements submit.Store.
 func (s *Submissions) Try(ctx context.Context, key string) error {
 	tx, err := s.pool.Begin(ctx)
@@ -198,7 +204,7 @@ func (s *Submissions) Try(ctx context.Context, key string) error {
 		return refusal(err)
 	}
 	var there bool
-	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM video_jobs AS v WHERE v.job_id = $1::text)`, probe).Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, tryReadSQL, probe).Scan(&there); err != nil {
 		return refusal(err)
 	}
 	if !there {

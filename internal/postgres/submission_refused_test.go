@@ -46,6 +46,27 @@ $$ BEGIN RAISE 'no' USING ERRCODE = '%s', COLUMN = 'c', CONSTRAINT = 'k', TABLE 
 	}
 }
 
+// A job whose row is recorded and never read is as good as forgotten.
+func TestTry_RowNeverRead(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"another state":   `new.state := 'queued'`,
+		"never due":       `new.next_poll_at := 'infinity'`,
+		"due in the past": `new.next_poll_at := now() - interval '1 hour'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, pool := submissions(t)
+			runSQL(t, pool, `CREATE FUNCTION theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+change+`; RETURN new; END $$;
+CREATE TRIGGER theirs BEFORE INSERT ON video_jobs FOR EACH ROW EXECUTE FUNCTION theirs()`)
+			err := store.Try(t.Context(), "order-42")
+			if want := name != "due in the past"; errors.As(err, new(*submit.Refusal)) != want {
+				t.Errorf("got %v, refused %v", err, want)
+			}
+		})
+	}
+}
+
 // TestTry_Rights goes through the ways in which a role may be kept from
 // recording a job.
 func TestTry_Rights(t *testing.T) {

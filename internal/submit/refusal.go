@@ -10,7 +10,7 @@ import (
 // connection, a full disk or a timeout is none.
 type Refusal struct {
 	JobID      string // bought and not recorded; empty where nothing was sent
-	SQLState   string // empty: no error came, and yet the job's row is not there
+	SQLState   string // empty: no error came, and yet the job's row is not there, or would never be read
 	Table      string // this and the next three: as far as the server names them
 	Column     string
 	Constraint string
@@ -38,7 +38,7 @@ func (f *Refusal) Brief() string {
 
 func (f *Refusal) what() string {
 	if f.SQLState == "" {
-		return "the row was inserted without an error and is not there"
+		return "the row was inserted without an error and is not there, or not pending"
 	}
 	parts := []string{"SQLSTATE " + f.SQLState}
 	for _, part := range []struct{ kind, name string }{
@@ -55,7 +55,7 @@ func (f *Refusal) what() string {
 func (f *Refusal) Cure() string {
 	switch f.SQLState {
 	case "":
-		return "change the trigger on video_jobs that drops, moves or renames inserted rows"
+		return "change the trigger on video_jobs that drops, moves, renames or changes inserted rows"
 	case "23502":
 		return fmt.Sprintf("give column %s a default, or drop its NOT NULL", cut(f.Column))
 	case "22001":
