@@ -1,11 +1,10 @@
 package main
 
 import (
-	"net"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,12 +51,7 @@ func TestTheAdministratorsLoginFromASecret(t *testing.T) {
 
 func TestADatabaseThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(nil)
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(nobody.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody.Close()
+	port := deafPort(t)
 	for name, c := range map[string]struct {
 		url  func(*url.URL)
 		want []string
@@ -82,6 +76,25 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 			s.refuses(c.want...)
 		})
 	}
+}
+
+// deafPort returns a port of the loopback interface where nobody listens. It is
+// bound for as long as the test lasts, so that no other test can get it.
+func deafPort(t *testing.T) string {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(at.(*syscall.SockaddrInet4).Port)
 }
 
 func TestPendingRowsThatAreNeverDueAreTold(t *testing.T) {
