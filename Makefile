@@ -53,7 +53,7 @@ test: test-program test-infra ## vet and all tests, with a PostgreSQL server of 
 test-program: devstack npm emulator ## the tests but infra's
 	@command -v $$(go env CC) >/dev/null || { echo 'no C compiler, which the race detector needs: install gcc, or name another with CC (CC=clang)' >&2; exit 1; }
 	go vet $(PROGRAM)
-	@CGO_ENABLED=1 "$(DEVSTACK)" postgres -- go test -p 4 -race -shuffle=on -timeout 20m $(PROGRAM)
+	@CGO_ENABLED=1 "$(DEVSTACK)" postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
 
 .PHONY: test-infra
 test-infra: npm ## infra's tests: the stack, synthesized once per package
