@@ -24,21 +24,19 @@ func (s *stage) trigger(t *testing.T, when, body string) {
 	s.exec(t, `CREATE TRIGGER theirs BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (`+when+`) EXECUTE FUNCTION theirs()`)
 }
 
-// warned waits for a warning line that names a row.
+// warned wants a warning line that names a row.
 func (b *sandbox) warned(t *testing.T, id string, parts ...string) {
 	t.Helper()
-	until(t, fmt.Sprintf("a warning that names %s with %q", id, parts), func() bool {
-		for line := range strings.Lines(b.Log()) {
-			found := strings.Contains(line, `"level":"WARN"`) && strings.Contains(line, `"job_id":"`+id+`"`)
-			for _, part := range parts {
-				found = found && strings.Contains(line, part)
-			}
-			if found {
-				return true
-			}
+	for line := range strings.Lines(b.Log()) {
+		found := strings.Contains(line, `"level":"WARN"`) && strings.Contains(line, `"job_id":"`+id+`"`)
+		for _, part := range parts {
+			found = found && strings.Contains(line, part)
 		}
-		return false
-	})
+		if found {
+			return
+		}
+	}
+	t.Errorf("no warning names %s with %q in\n%s", id, parts, b.Log())
 }
 
 // A queue that one row can stop is a public kind of bug: the claim's statement
@@ -119,7 +117,9 @@ func TestTableRefuses_FinalState(t *testing.T) {
 	b.warned(t, "job_canceled", `"sqlstate":"23514"`, `"refused_by":"constraint known"`)
 	s.exec(t, `UPDATE video_jobs SET failing_since = now() - interval '31 minutes' WHERE job_id = 'job_canceled'`)
 	b.tick(t)
-	until(t, "a metric that counts the row as failing", func() bool { return strings.Contains(b.Log(), `"FailingJobs":1`) })
+	if log := b.Log(); !strings.Contains(log, `"FailingJobs":1`) {
+		t.Errorf("no metric counts the row as failing in\n%s", log)
+	}
 	if answer := b.ask(t, `{"inspect": {}}`); !strings.Contains(string(answer.Payload), "known") {
 		t.Errorf("inspect does not show the reason: %s", answer.Payload)
 	}
@@ -183,7 +183,6 @@ func TestTableRefuses_NotifyQueueFull(t *testing.T) {
 		t.Errorf("summary %s, want 10 completed and no lost lease", sum.JSON())
 	}
 	s.zero(t, `SELECT count(*) FROM video_jobs WHERE final_status IS NULL`)
-	until(t, "the summary line", func() bool { return strings.Contains(b.Log(), `"message":"run"`) })
 	if n := strings.Count(b.Log(), `"write":"announcement"`); n != 1 {
 		t.Errorf("%d warnings of the full queue, want one:\n%s", n, b.Log())
 	}

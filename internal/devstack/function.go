@@ -37,7 +37,7 @@ type Function struct {
 	process *process.Process
 	address string        // of the emulator
 	turn    chan struct{} // holds one token while an invocation runs
-	log     *logBuffer
+	log     functionLog
 	ending  atomic.Bool // Stop or Kill was called
 }
 
@@ -66,16 +66,20 @@ func startOnce(ctx context.Context, emulator, name, bootstrap string, env []stri
 	if err != nil {
 		return nil, err
 	}
+	output, err := newFunctionLog()
+	if err != nil {
+		return nil, err
+	}
 	f := &Function{
 		name:    name,
 		address: fmt.Sprintf("127.0.0.1:%d", ports[0]),
 		turn:    make(chan struct{}, 1),
-		log:     &logBuffer{},
+		log:     output,
 	}
 	cmd := exec.Command(emulator, "--log-level", "warn",
 		"--runtime-interface-emulator-address", f.address,
 		"--runtime-api-address", fmt.Sprintf("127.0.0.1:%d", ports[1]), bootstrap)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, f.log, f.log
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, f.log.File, f.log.File
 	f.process, err = process.Start(cmd, syscall.SIGTERM)
 	if err != nil {
 		return nil, err
@@ -125,7 +129,8 @@ func (f *Function) awaitPort(ctx context.Context) error {
 	return nil
 }
 
-// Log returns the newest 8 MiB of what the function and the emulator wrote.
+// Log returns the newest 8 MiB of what the function and the emulator wrote,
+// all of it that was written before an answer.
 func (f *Function) Log() string { return f.log.String() }
 
 // Stop ends the function with its emulator, at once and in the middle of an

@@ -1,30 +1,35 @@
 package devstack
 
 import (
-	"bytes"
-	"sync"
+	"fmt"
+	"os"
 )
 
-// logLimit is how much of a function's output is kept, in bytes.
+// logLimit is how much of a function's output Log returns, in bytes.
 const logLimit = 8 << 20
 
-// logBuffer keeps the newest part of what is written to it.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// functionLog is the file that a function and its emulator write to. A pipe
+// would do too, but what was written before an answer could then be read only
+// some time after it. The file has no name: the disk space is freed with the
+// last process that holds it.
+type functionLog struct{ *os.File }
 
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.text.Len()+len(p) > logLimit {
-		b.text.Next(b.text.Len() / 2)
+func newFunctionLog() (functionLog, error) {
+	file, err := os.CreateTemp("", "function-*.log")
+	if err != nil {
+		return functionLog{}, fmt.Errorf("create the function's log: %w", err)
 	}
-	return b.text.Write(p)
+	return functionLog{file}, os.Remove(file.Name())
 }
 
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+// String returns the newest logLimit bytes.
+func (l functionLog) String() string {
+	info, err := l.Stat()
+	if err != nil {
+		return ""
+	}
+	size := min(info.Size(), logLimit)
+	text := make([]byte, size)
+	n, _ := l.ReadAt(text, info.Size()-size)
+	return string(text[:n])
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -224,12 +225,17 @@ func chown(t testing.TB, path string, to *syscall.Credential) {
 	}
 }
 
+// freeAddress returns an address below the ports that systems hand out by
+// themselves: no other test is given it before the server takes it.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(10000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return fmt.Sprint(l.Addr())
+	t.Fatal("no free port")
+	return ""
 }

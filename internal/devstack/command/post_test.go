@@ -154,8 +154,6 @@ func TestPost_Accepted(t *testing.T) {
 // Each line says what is wrong with the address, and the cure.
 func TestPost_Addresses(t *testing.T) {
 	t.Parallel()
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	tls := httptest.NewUnstartedServer(nil)
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
 	tls.StartTLS()
@@ -172,7 +170,7 @@ func TestPost_Addresses(t *testing.T) {
 		"no host":        {"http://:9001", "host"},
 		"the example":    {"http://127.0.0.1:PORT", "host and port"},
 		"port":           {"http://127.0.0.1:99999", "no valid port"},
-		"stopped":        {closed.URL, "was the stack stopped?"},
+		"stopped":        {"http://127.0.0.1:1", "was the stack stopped?"},
 		"does not exist": {"http://poller.invalid:9001", "does not resolve"},
 		"http of https":  {strings.Replace(answer{200, "", poller}.serve(t), "http:", "https:", 1), "does not speak TLS"},
 		"certificate":    {tls.URL, "cannot be asked: tls: failed to verify certificate: x509"},
