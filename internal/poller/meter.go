@@ -4,6 +4,10 @@ import "time"
 
 const (
 	minute = time.Minute
+	// clockSlack is added to a minute of the sandbox's own limit. Its times are
+	// wall-clock times, and a synchronized clock can be set forward by up to
+	// 128 ms at once: reads would then come too early by as much.
+	clockSlack = 250 * time.Millisecond
 	// probeWait is how long a run's first read goes alone, and probeFew how
 	// many may be in flight from then until an answer states the limit. One that
 	// has been in flight for probeSlow counts no more: a few slow answers must
@@ -174,7 +178,7 @@ func (m *meter) own(now time.Time) (int, time.Time) {
 		return int(^uint(0) >> 1), time.Time{}
 	}
 	over := 0
-	for over < len(m.ends) && !now.Before(m.ends[over].Add(minute)) {
+	for over < len(m.ends) && !now.Before(m.ends[over].Add(minute+clockSlack)) {
 		over++
 	}
 	m.ends = m.ends[over:]
@@ -182,5 +186,5 @@ func (m *meter) own(now time.Time) (int, time.Time) {
 	if n > 0 || len(m.ends) == 0 {
 		return max(n, 0), time.Time{}
 	}
-	return 0, m.ends[0].Add(minute)
+	return 0, m.ends[0].Add(minute + clockSlack)
 }

@@ -176,3 +176,19 @@ func TestMeter_Forget(t *testing.T) {
 		t.Errorf("got %d reads after the wait was dropped, want a first one alone", n)
 	}
 }
+
+// A wall clock that is set forward by 128 ms must not bring reads closer than a
+// minute.
+func TestMeter_ClockSetForward(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := meter{perMinute: 1, told: true}
+	m.begin(now)
+	m.end(now)
+	if n, at := m.allow(now.Add(time.Minute + 128*time.Millisecond)); n != 0 || !at.After(now.Add(time.Minute+128*time.Millisecond)) {
+		t.Errorf("got %d until %v, want none yet", n, at.Sub(now))
+	}
+	if n, _ := m.allow(now.Add(time.Minute + clockSlack)); n != 1 {
+		t.Errorf("got %d after the slack, want 1", n)
+	}
+}
