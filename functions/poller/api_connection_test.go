@@ -53,7 +53,7 @@ func TestConnectionH2_Dropped(t *testing.T) {
 				return &endsAfter{requests: 200, end: end}
 			})
 			got := b.tick(t)
-			if got.Finished["completed"] != 600 || got.Errors[poller.Network] > 0 || got.Stopped != poller.Drained {
+			if got.Finished["completed"] != 600 || got.Errors[poller.Network] > 0 || got.Stopped != poller.StoppedDrained {
 				t.Errorf("summary %+v", got)
 			}
 			if n := s.api.Stats().Reads; n < 600 || n > 600+64 {
@@ -90,7 +90,7 @@ func TestConnectionH2_OneStream(t *testing.T) {
 	s.due(t, sumetest.Plan{}, ids("job", 600)...)
 	_, b := s.h2(t, 1, nil)
 	got := b.tick(t)
-	if got.Finished["completed"] != 600 || got.Errors[poller.Network]+got.Errors[poller.Timeout] > 0 || got.Stopped != poller.Drained {
+	if got.Finished["completed"] != 600 || got.Errors[poller.Network]+got.Errors[poller.Timeout] > 0 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("summary %+v", got)
 	}
 	// On a busy machine the wait for the stream can end in the moment in which a

@@ -40,7 +40,7 @@ ON CONFLICT (day) DO UPDATE SET reads = 200`)
 			s.soon(t)
 			before := s.api.Stats().Reads
 			for _, b := range []*sandbox{first, second, s.daily(t)} {
-				if got := b.tick(t); got.Stopped != poller.OutOfDay || got.Claimed > 0 || got.ReadsToday != 200 || got.DueRemaining != 50 {
+				if got := b.tick(t); got.Stopped != poller.StoppedDailyLimit || got.Claimed > 0 || got.ReadsToday != 200 || got.DueRemaining != 50 {
 					t.Errorf("with the allowance used up: %+v", got)
 				}
 			}

@@ -32,7 +32,7 @@ func TestAPIThatIsDownCostsFewReadsAndIsFollowedAgainOnceItIsUp(t *testing.T) {
 			got := b.tick(t)
 			b = s.sandbox(t, "POLL_BUDGET=10s") // with more patience, for a busy machine
 			seen := s.api.Stats()
-			if got.Stopped != poller.APIUnavailable || seen.Reads >= 200 {
+			if got.Stopped != poller.StoppedAPIUnavailable || seen.Reads >= 200 {
 				t.Errorf("%d reads, summary %+v", seen.Reads, got)
 			}
 			s.api.SetFault("")
@@ -49,7 +49,7 @@ func TestAPIWhosePortIsClosedCostsFewReadsAndIsFollowedAgainOnceItIsOpen(t *test
 	s.due(t, sumetest.Plan{}, ids("job", 2000)...)
 	b := s.sandbox(t, "POLL_BUDGET=10s", config.APIBaseURL+"=http://"+address)
 	got := b.tick(t)
-	if got.Stopped != poller.APIUnavailable || got.Errors[poller.Network] < 20 || got.Errors[poller.Network] >= 200 {
+	if got.Stopped != poller.StoppedAPIUnavailable || got.Errors[poller.Network] < 20 || got.Errors[poller.Network] >= 200 {
 		t.Errorf("summary %+v", got)
 	}
 	open(sumetest.Handler(s.api, s.vault))
@@ -67,7 +67,7 @@ func TestTimeoutWhileConnectingIsTheRowsAndThenTheAPIsTrouble(t *testing.T) {
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("job", 100)...)
 	got := s.sandbox(t, "POLL_BUDGET=20s", "SUME_REQUEST_TIMEOUT=1s", config.APIBaseURL+"=https://"+silent.Addr().String()).tick(t)
-	if got.Stopped != poller.APIUnavailable || got.Errors[poller.Timeout] < 20 || got.Errors[poller.Timeout] >= 100 {
+	if got.Stopped != poller.StoppedAPIUnavailable || got.Errors[poller.Timeout] < 20 || got.Errors[poller.Timeout] >= 100 {
 		t.Errorf("summary %+v", got)
 	}
 	if n := s.number(t, `SELECT count(*) FROM video_jobs WHERE last_error = 'timeout connecting'`); n != got.Errors[poller.Timeout] {

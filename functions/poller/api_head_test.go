@@ -32,7 +32,7 @@ func TestDeadRowsAtTheHeadDoNotHoldUpTheFiftyBehindThem(t *testing.T) {
 			}
 			got := s.sandbox(t, "POLL_BUDGET=8s").tick(t)
 			s.ended(t, map[string]int{"completed": 50, "pending": 25 + refused})
-			if got.Stopped != poller.Drained || got.Errors[poller.HTTP4xx] != 25+refused {
+			if got.Stopped != poller.StoppedDrained || got.Errors[poller.HTTP4xx] != 25+refused {
 				t.Errorf("summary %+v", got)
 			}
 			for id, row := range s.entries(t) {
@@ -52,7 +52,7 @@ func TestFiveRowsAnswered403BeforeAnythingElseMeanTheKey(t *testing.T) {
 	s.due(t, sumetest.Plan{}, ids("job", 60)...)
 	s.api.SetFault("", sumetest.Fault{Status: 403})
 	b := s.sandbox(t, "POLL_BUDGET=8s")
-	line, _ := b.fails(t, poller.FailedKey)
+	line, _ := b.fails(t, poller.KindUnauthorized)
 	if !strings.Contains(line, "403") {
 		t.Errorf("error %q", line)
 	}

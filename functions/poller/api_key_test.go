@@ -122,7 +122,7 @@ func TestUnusableSecretFailsTheRunInOneLineWithinSeconds(t *testing.T) {
 			}
 			b := s.sandbox(t, config.APIKeySecretID+"="+id)
 			b.secrets = append(b.secrets, leaked)
-			line, sum := b.fails(t, poller.FailedSecret)
+			line, sum := b.fails(t, poller.KindSecret)
 			if !strings.Contains(line, id) || !strings.Contains(line, test.want) || sum.ElapsedSeconds > 50 {
 				t.Errorf("after %v s: %q, want the id and %q", sum.ElapsedSeconds, line, test.want)
 			}
@@ -151,7 +151,7 @@ func TestSecretsManagerInTroubleFailsTheRunWithinSecondsAndNamesTheCause(t *test
 			s.due(t, sumetest.Plan{}, ids("job", 20)...)
 			test.trouble(s.vault)
 			b := s.sandbox(t, "POLL_BUDGET=8s")
-			line, sum := b.fails(t, poller.FailedSecret)
+			line, sum := b.fails(t, poller.KindSecret)
 			if !strings.Contains(line, plantedKeyID) || !strings.Contains(line, test.want) || sum.ElapsedSeconds > 40 {
 				t.Errorf("after %v s: %q, want the id and %q", sum.ElapsedSeconds, line, test.want)
 			}
@@ -181,7 +181,7 @@ func TestKeyRefusedWhileSecretsManagerIsDownFailsTheRunAndTheNextRecovers(t *tes
 	s.due(t, sumetest.Plan{}, ids("job", 200)...)
 	s.rotate(renewedKey)
 	s.vault.Fail(true)
-	b.fails(t, poller.FailedKey)
+	b.fails(t, poller.KindUnauthorized)
 	s.untouched(t, 200)
 	if refused := s.api.Stats().Refused; refused > 70 {
 		t.Errorf("%d reads were refused", refused)

@@ -34,23 +34,23 @@ func TestEveryRunPrintsOneBareLineOfMetrics(t *testing.T) {
 		},
 		"a refused key": {
 			trouble: func(_ *testing.T, s *stage) { s.api.SetKeys("another") },
-			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.FailedKey) },
+			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.KindUnauthorized) },
 			metrics: all,
 		},
 		"no secret": {
 			trouble: func(_ *testing.T, s *stage) { s.vault.Remove(plantedKeyID) },
-			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.FailedSecret) },
+			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.KindSecret) },
 			metrics: 5, // the table was not asked
 		},
 		"no database": {
 			environ: []string{config.DatabaseURL + "=postgres://poller:" + plantedPassword + "@127.0.0.1:1/jobs"},
-			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.FailedDatabase) },
+			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.KindDatabase) },
 			metrics: 5,
 		},
 		"a deadline": {
 			trouble: func(_ *testing.T, s *stage) { s.api.SetFault("", sumetest.Fault{Break: sumetest.BreakHang}) },
 			run: func(t *testing.T, b *sandbox) {
-				if got := b.tick(t); got.Stopped != poller.OutOfBudget {
+				if got := b.tick(t); got.Stopped != poller.StoppedBudget {
 					t.Errorf("summary %+v", got)
 				}
 			},

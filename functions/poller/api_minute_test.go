@@ -26,13 +26,13 @@ func TestMinutesLimitToldByHeadersIsUsedAndNotPassed(t *testing.T) {
 			if seen.Reads < 110 || seen.Reads > 120 || seen.Limited > 2 {
 				t.Errorf("%d reads, %d of them answered 429; want 110 to 120, and at most 2", seen.Reads, seen.Limited)
 			}
-			if first.Stopped != poller.OutOfReads || first.DueRemaining != 400-first.Polled {
+			if first.Stopped != poller.StoppedRateLimited || first.DueRemaining != 400-first.Polled {
 				t.Errorf("summary %+v", first)
 			}
 			for sandbox, b := range map[string]*sandbox{"warm": warm, "cold": s.sandbox(t, "POLL_BUDGET=20s")} {
 				before := s.api.Stats().Reads
 				sum := b.tick(t)
-				if more := s.api.Stats().Reads - before; more > 2 || sum.Stopped != poller.OutOfReads {
+				if more := s.api.Stats().Reads - before; more > 2 || sum.Stopped != poller.StoppedRateLimited {
 					t.Errorf("%s: %d more reads in the same minute, summary %+v", sandbox, more, sum)
 				}
 			}
@@ -49,7 +49,7 @@ func TestServersDayThatIsUsedUpEndsTheRunAndChargesNoRow(t *testing.T) {
 	s.slow(5*time.Millisecond, 50*time.Millisecond)
 	s.due(t, sumetest.Plan{}, ids("job", 300)...)
 	b := s.sandbox(t, "POLL_BUDGET=20s")
-	if got, seen := b.tick(t), s.api.Stats(); got.Stopped != poller.OutOfReads || seen.Reads < 90 || seen.Reads > 102 || seen.Limited > 2 {
+	if got, seen := b.tick(t), s.api.Stats(); got.Stopped != poller.StoppedRateLimited || seen.Reads < 90 || seen.Reads > 102 || seen.Limited > 2 {
 		t.Errorf("%d reads, %d of them answered 429, summary %+v", seen.Reads, seen.Limited, got)
 	}
 	before := s.api.Stats().Reads
@@ -81,7 +81,7 @@ func TestOwnLimitOf60ReadsHoldsInAny60SecondsOverTheRunsOfASandbox(t *testing.T)
 	s.slow(0, 20*time.Millisecond)
 	b := s.limited(t, 100*time.Second, "SUME_READS_PER_MINUTE=60", "POLL_BUDGET=80s")
 	s.due(t, sumetest.Plan{}, ids("a", 30)...)
-	if got := b.tick(t); got.Polled != 30 || got.Stopped != poller.Drained {
+	if got := b.tick(t); got.Polled != 30 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("first run %+v", got)
 	}
 	s.due(t, sumetest.Plan{}, ids("b", 85)...)

@@ -20,7 +20,7 @@ func TestDatabaseThatRefusesConnectionsFailsTheTickInTime(t *testing.T) {
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, "job_1")
 	b := s.limited(t, 20*time.Second, config.DatabaseURL+"="+at(t, s.database, "127.0.0.1:1"))
-	if line, sum := b.fails(t, poller.FailedDatabase); sum.Stopped != poller.Canceled || sum.Claimed > 0 {
+	if line, sum := b.fails(t, poller.KindDatabase); sum.Stopped != poller.StoppedCanceled || sum.Claimed > 0 {
 		t.Errorf("%s, summary %+v", line, sum)
 	}
 	if reads := s.api.Stats().Reads; reads > 0 {
@@ -39,7 +39,7 @@ func TestDatabaseThatIsFullFailsTheTickUntilThereIsRoom(t *testing.T) {
 	}
 	defer func() { _ = full.Close(context.WithoutCancel(t.Context())) }()
 	b := s.sandbox(t, config.DatabaseURL+"="+role, config.DatabaseMaxConns+"=1")
-	if line, sum := b.fails(t, poller.FailedDatabase); !strings.Contains(line, "53300") || sum.Claimed > 0 {
+	if line, sum := b.fails(t, poller.KindDatabase); !strings.Contains(line, "53300") || sum.Claimed > 0 {
 		t.Errorf("%s, summary %+v", line, sum)
 	}
 	// Room comes while the next tick tries.
@@ -120,7 +120,7 @@ func TestDatabaseRestartedInMidRunDelaysIt(t *testing.T) {
 	p.Stop()       // then nobody listens,
 	<-time.After(time.Second)
 	p.up(t) // then it is back.
-	if got := answered(t, answer); got.Finished["completed"] != 1500 || got.LostLeases > 0 || got.Stopped != poller.Drained {
+	if got := answered(t, answer); got.Finished["completed"] != 1500 || got.LostLeases > 0 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("summary %+v", got)
 	}
 	s.ended(t, map[string]int{"completed": 1500})
@@ -141,7 +141,7 @@ func TestDatabaseGoneForGoodHidesNothingThatWasSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, sum := failure(t, got, poller.FailedDatabase)
+	_, sum := failure(t, got, poller.KindDatabase)
 	done := s.number(t, completed)
 	// An answer of the server can be lost with its connection, no more than two
 	// batches of them.

@@ -32,7 +32,7 @@ func TestRunAfterAKillFinishesEverything(t *testing.T) {
 		t.Fatalf("%d rows left, want the kill in mid-run", left)
 	}
 	// Rows of the killed run are waited for to the end of their lease.
-	if got := s.sandbox(t, brief...).tick(t); got.Stopped != poller.Drained || got.Finished["completed"] != left || got.LostLeases > 0 {
+	if got := s.sandbox(t, brief...).tick(t); got.Stopped != poller.StoppedDrained || got.Finished["completed"] != left || got.LostLeases > 0 {
 		t.Errorf("summary %+v, want the %d rows that were left", got, left)
 	}
 	s.ended(t, map[string]int{"completed": 400})
@@ -104,7 +104,7 @@ func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testi
 		s.pass(t, time.Minute)
 	}
 	third := start()
-	if got := third.tick(t); got.Finished["completed"] != 30 || got.Stopped != poller.Drained {
+	if got := third.tick(t); got.Finished["completed"] != 30 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("third tick: %+v, want the 30 rows behind finished", got)
 	}
 	// From now on time jumps to just before the row's lease ends, and past it.

@@ -21,7 +21,7 @@ func TestLimitOfTenSecondsWithReadsOfThree(t *testing.T) {
 		t.Fatalf("failure %v after %v, want an answer before 10 s", result.Failure, result.Took)
 	}
 	got := summary(t, string(result.Payload))
-	if got.Finished["completed"] < 60 || got.Stopped != poller.OutOfBudget {
+	if got.Finished["completed"] < 60 || got.Stopped != poller.StoppedBudget {
 		t.Errorf("summary %+v, want at least 60 finished", got)
 	}
 	s.givenBack(t, 500, got)
@@ -67,7 +67,7 @@ func TestReadBegunBeforeTheBudgetEndsRunsToItsOwnEnd(t *testing.T) {
 	s.slow(1500*time.Millisecond, 0)
 	s.due(t, sumetest.Plan{}, ids("job", 200)...)
 	got := s.sandbox(t, "POLL_BUDGET=1s").tick(t)
-	if got.Stopped != poller.OutOfBudget || got.Finished["completed"] == 0 || got.Released > 0 {
+	if got.Stopped != poller.StoppedBudget || got.Finished["completed"] == 0 || got.Released > 0 {
 		t.Errorf("summary %+v", got)
 	}
 	s.givenBack(t, 200, got)

@@ -26,7 +26,7 @@ func TestBuiltFunctionFollows62JobsToTheirRightEnds(t *testing.T) {
 		t.Errorf("finished (-want +got):\n%s", diff)
 	}
 	s.ended(t, want)
-	if got.Claimed != 82 || got.Polled != 82 || got.Rescheduled != 20 || got.Stopped != poller.Drained || got.LostLeases+got.Released+got.DueRemaining > 0 {
+	if got.Claimed != 82 || got.Polled != 82 || got.Rescheduled != 20 || got.Stopped != poller.StoppedDrained || got.LostLeases+got.Released+got.DueRemaining > 0 {
 		t.Errorf("summary %+v", got)
 	}
 	if reads := s.api.Stats().Reads; reads != 82 {
@@ -104,7 +104,7 @@ func TestTickDeliveredTwiceReadsNoJobTwice(t *testing.T) {
 		t.Errorf("%d rows claimed, want 300", sum)
 	}
 	again := first.invoke(t, delivery)
-	if sum := summary(t, string(again.Payload)); sum.Claimed != 0 || sum.Stopped != poller.Drained {
+	if sum := summary(t, string(again.Payload)); sum.Claimed != 0 || sum.Stopped != poller.StoppedDrained {
 		t.Errorf("delivered again: %+v", sum)
 	}
 	s.ended(t, map[string]int{"completed": 300})

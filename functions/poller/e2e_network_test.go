@@ -58,7 +58,7 @@ func TestDatabaseThatFallsSilentFailsTheTickBeforeItsLimit(t *testing.T) {
 	if err != nil || got.Failure == nil || got.TimedOut {
 		t.Fatalf("answer %s, error %v; want a failure before the limit", got.Body(), err)
 	}
-	line, sum := failure(t, got, poller.FailedDatabase)
+	line, sum := failure(t, got, poller.KindDatabase)
 	if done := s.number(t, completed); sum.Finished["completed"] == 0 || sum.Finished["completed"] > done {
 		t.Errorf("%s: the summary tells of %d finished, the table of %d", line, sum.Finished["completed"], done)
 	}

@@ -77,7 +77,7 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 	// Rotated while the old one is cached, and the secret is late.
 	l.rotate(t, passwords[1])
 	l.due(t, sumetest.Plan{}, ids("late", 5)...)
-	if line, sum := b.fails(t, poller.FailedDatabase); !strings.Contains(line, "28P01") || sum.Claimed > 0 {
+	if line, sum := b.fails(t, poller.KindDatabase); !strings.Contains(line, "28P01") || sum.Claimed > 0 {
 		t.Errorf("%s, summary %+v", line, sum)
 	}
 	l.zero(t, charged)
@@ -104,7 +104,7 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 	u.User = url.UserPassword(l.user, passwords[0])
 	fixed := l.sandbox(t, config.DatabaseURL+"="+u.String())
 	fixed.secrets = append(fixed.secrets, passwords...)
-	if line, _ := fixed.fails(t, poller.FailedDatabase); !strings.Contains(line, "28P01") {
+	if line, _ := fixed.fails(t, poller.KindDatabase); !strings.Contains(line, "28P01") {
 		t.Errorf("error %s", line)
 	}
 }
@@ -134,11 +134,11 @@ func TestNoSecretStandsInAnyOutput(t *testing.T) {
 	}
 	s.pass(t, time.Minute)
 	s.api.SetKeys("another")
-	b.fails(t, poller.FailedKey)
+	b.fails(t, poller.KindUnauthorized)
 	s.vault.Set(plantedKeyID, "REPLACE_ME", false)
-	s.sandbox(t).fails(t, poller.FailedSecret)
+	s.sandbox(t).fails(t, poller.KindSecret)
 	s.vault.Set(plantedKeyID, plantedKey+"\n"+plantedKey, false)
-	s.sandbox(t).fails(t, poller.FailedSecret)
+	s.sandbox(t).fails(t, poller.KindSecret)
 	s.vault.Set(plantedKeyID, plantedKey, false)
 	for _, database := range []string{
 		"postgres://poller:" + plantedPassword + "@127.0.0.1:1/jobs", "postgres://poller:" + plantedPassword + "@db.invalid/jobs",

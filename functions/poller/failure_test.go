@@ -39,7 +39,7 @@ func TestRunWithAKeyRefusedForGoodFailsAndChargesNoRow(t *testing.T) {
 	w := newWorld(t)
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
 	w.api.SetKeys("another")
-	_ = w.fails(t, t.Context(), poller.FailedKey)
+	_ = w.fails(t, t.Context(), poller.KindUnauthorized)
 	w.untouched(t)
 	if names := w.metrics(t); len(names) != 12 {
 		t.Errorf("%d metrics: %v", len(names), names)
@@ -70,7 +70,7 @@ func TestRunWithoutAUsableKeyFailsAndTouchesNoRow(t *testing.T) {
 			w.jobs(t, sumetest.Plan{}, "job_1")
 			test.set(w.vault)
 			began := time.Now()
-			err := w.fails(t, t.Context(), poller.FailedSecret)
+			err := w.fails(t, t.Context(), poller.KindSecret)
 			if !strings.Contains(err.Error(), keyID) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %q, want the secret's id and %q", err, test.want)
 			}
@@ -109,7 +109,7 @@ func TestRunWithoutADatabaseFailsWithinTheLimit(t *testing.T) {
 			w.cfg.Database.URL = "postgres://poller:hunter2@" + address + "/jobs"
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			err := w.fails(t, ctx, poller.FailedDatabase)
+			err := w.fails(t, ctx, poller.KindDatabase)
 			if ctx.Err() != nil {
 				t.Error("the answer came after the limit")
 			}
@@ -137,7 +137,7 @@ func TestRunAnswersBeforeALimitThatItsReadsWouldPass(t *testing.T) {
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("error %v, context %v", err, ctx.Err())
 	}
-	if got := decode[poller.Summary](t, answer); got.Stopped != poller.OutOfBudget {
+	if got := decode[poller.Summary](t, answer); got.Stopped != poller.StoppedBudget {
 		t.Errorf("summary %+v", got)
 	}
 	if names := w.metrics(t); len(names) != 12 {
@@ -200,7 +200,7 @@ func TestRunLogsInWithADatabaseSecret(t *testing.T) {
 	}
 	w.cfg.Database = config.Database{SecretID: "db", Host: at.Host, Port: int(at.Port), Name: at.Database, MaxConns: 2}
 	w.jobs(t, sumetest.Plan{}, "job_1")
-	if err := w.fails(t, t.Context(), poller.FailedSecret); !strings.Contains(err.Error(), "db: not found") {
+	if err := w.fails(t, t.Context(), poller.KindSecret); !strings.Contains(err.Error(), "db: not found") {
 		t.Errorf("error %v", err)
 	}
 	w.untouched(t)

@@ -117,7 +117,7 @@ func TestRead_429WhileClaiming(t *testing.T) {
 	if reads := s.api.Stats().Reads; reads > 99+concurrency {
 		t.Errorf("%d reads, want at most %d: those before the limit and those in flight", reads, 99+concurrency)
 	}
-	if sum.Stopped != poller.OutOfReads {
+	if sum.Stopped != poller.StoppedRateLimited {
 		t.Errorf("summary %s, want rate_limited", sum.JSON())
 	}
 	s.spare(t)
@@ -139,7 +139,7 @@ func TestRun_DueRowLockedToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := s.sandbox(t, "POLL_BUDGET=3s").tick(t)
-	if sum.Stopped != poller.OutOfBudget || sum.DueRemaining != 1 || sum.ElapsedSeconds < 3 {
+	if sum.Stopped != poller.StoppedBudget || sum.DueRemaining != 1 || sum.ElapsedSeconds < 3 {
 		t.Errorf("summary %s, want the budget used up with one due", sum.JSON())
 	}
 }
@@ -153,7 +153,7 @@ func TestBackfill_EndsALongWait(t *testing.T) {
 	s.api.SetFault("", sumetest.Fault{Times: 1, Status: 429, Header: map[string]string{"Retry-After": "18000"}})
 	b := s.sandbox(t, "POLL_BUDGET=3s")
 	for range 2 {
-		if sum := b.tick(t); sum.Stopped != poller.OutOfReads {
+		if sum := b.tick(t); sum.Stopped != poller.StoppedRateLimited {
 			t.Fatalf("summary %s, want rate_limited", sum.JSON())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"sumepoller/internal/devstack"
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // Alone: its time is measured.
@@ -150,7 +150,7 @@ SELECT 'job_' || i, now() + (i % 7200 - 3600) * interval '1 second',
 		for _, word := range []string{"final_status", "video_url", "hidden", "api_key", "://", "X-Signature"} {
 			b.lacks(t, string(got.Payload), word)
 		}
-		var seen poller.Inspection
+		var seen operator.Inspection
 		if err := json.Unmarshal(got.Payload, &seen); err != nil {
 			t.Fatal(err)
 		}

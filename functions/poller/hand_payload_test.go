@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/sume/sumetest"
 )
@@ -45,7 +46,7 @@ func TestBackfillByIDsAddsReopensAndMakesDueWhatIsThenRead(t *testing.T) {
 	s.api.AddJob("new_2", sumetest.Plan{End: "failed"})
 	b := s.sandbox(t, "POLL_BUDGET=5s")
 	got := b.backfill(t, `{"backfill": {"job_ids": ["new_1", "failed_1", "pending_1", "new_2", "failing_1", "completed_1", "new_1"]}}`, 2, 4)
-	if got.Polled != 6 || got.Stopped != poller.Drained {
+	if got.Polled != 6 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("summary %+v, want 6 reads and then nothing due", got)
 	}
 	s.ended(t, map[string]int{"pending": 18, "completed": 14, "failed": 10, "not_found": 10, "stopped": 10})
@@ -119,15 +120,15 @@ func TestStopEndsPendingJobsAloneAndABackfillReopensThem(t *testing.T) {
 	heard := s.announcements(t)
 	b := s.sandbox(t, "POLL_BUDGET=3s", "SUME_API_KEY_SECRET_ID=sume/missing")
 	const payload = `{"stop": {"job_ids": ["pending_1", "failing_1", "completed_1", "job_9"]}}`
-	for again, want := range []poller.Stopped{
+	for again, want := range []operator.Stopped{
 		{Finished: map[string]int{"stopped": 2}, AlreadyFinished: 1, Unknown: 1},
 		{Finished: map[string]int{"stopped": 0}, AlreadyFinished: 3, Unknown: 1},
 	} {
-		got := told[poller.Stopped](t, b, payload)
+		got := told[operator.Stopped](t, b, payload)
 		if got.RunID == "" {
 			t.Error("no run_id")
 		}
-		want.RunID, want.Mode, want.Note = got.RunID, poller.ModeStop, poller.StopNote
+		want.RunID, want.Mode, want.Note = got.RunID, operator.ModeStop, operator.StopNote
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("answer %d (-want +got):\n%s", again, diff)
 		}
@@ -150,12 +151,12 @@ func TestInspectShowsTheTableAndTheRowsAskedFor(t *testing.T) {
 	s.exec(t, `INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'UTC')::date, 30)`)
 	b := s.sandbox(t, "SUME_READS_PER_DAY=100", "SUME_API_KEY_SECRET_ID=sume/missing")
 	before := s.checksum(t)
-	got := told[poller.Inspection](t, b, `{"inspect": {"limit": 3, "job_ids": ["completed_1", "job_9", "pending_2"]}}`)
+	got := told[operator.Inspection](t, b, `{"inspect": {"limit": 3, "job_ids": ["completed_1", "job_9", "pending_2"]}}`)
 	states := map[string]int{"pending": 20, "completed": 10, "failed": 10, "not_found": 10, "stopped": 10}
 	if diff := cmp.Diff(states, got.States); diff != "" || !got.StatesExact {
 		t.Errorf("states exact: %v (-want +got):\n%s", got.StatesExact, diff)
 	}
-	if got.Mode != poller.ModeInspect || got.RunID == "" || time.Since(got.At).Abs() > time.Minute {
+	if got.Mode != operator.ModeInspect || got.RunID == "" || time.Since(got.At).Abs() > time.Minute {
 		t.Errorf("mode %q, run %q, at %v", got.Mode, got.RunID, got.At)
 	}
 	if got.Due != 1 || got.OldestDueSeconds < 60 || got.Leased != 1 || got.FailingTotal != 10 || len(got.Failing) != 3 ||
@@ -165,7 +166,7 @@ func TestInspectShowsTheTableAndTheRowsAskedFor(t *testing.T) {
 	if len(got.Jobs) != 2 || got.Jobs[0].JobID != "completed_1" || got.Jobs[1].LeasedUntil == nil || !cmp.Equal(got.Unknown, []string{"job_9"}) {
 		t.Errorf("jobs %+v, unknown %q", got.Jobs, got.Unknown)
 	}
-	if got := told[poller.Inspection](t, b, `{"inspect": {}}`); got.Jobs != nil || got.Unknown != nil || len(got.Failing) != 10 {
+	if got := told[operator.Inspection](t, b, `{"inspect": {}}`); got.Jobs != nil || got.Unknown != nil || len(got.Failing) != 10 {
 		t.Errorf("without job_ids: %+v", got)
 	}
 	if diff := cmp.Diff(before, s.checksum(t)); diff != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -96,7 +97,7 @@ func TestDryRunCountsWhatTheSamePayloadThenDoes(t *testing.T) {
 		if diff := cmp.Diff(before, s.checksum(t)); diff != "" {
 			t.Errorf("%.100s: tables after the dry run (-before +after):\n%s", selection, diff)
 		}
-		if would.Mode != poller.ModeBackfill || would.Claimed > 0 || would.Stopped != poller.Drained {
+		if would.Mode != operator.ModeBackfill || would.Claimed > 0 || would.Stopped != poller.StoppedDrained {
 			t.Errorf("%.100s: %+v, want a dry run that claims nothing", selection, would)
 		}
 		did := wet.ran(t, `{"backfill": {`+selection+`}}`)
@@ -119,7 +120,7 @@ VALUES ('order-young', '{}', 'sending', now() - interval '9 minutes', NULL),
        ('order-old', '{}', 'sending', now() - interval '11 minutes', 'timeout'),
        ('order-done', '{}', 'accepted', now() - interval '11 minutes', NULL)`)
 	b := s.sandbox(t, "POLL_BUDGET=2s")
-	got := told[poller.Inspection](t, b, `{"inspect": {}}`)
+	got := told[operator.Inspection](t, b, `{"inspect": {}}`)
 	if got.SubmissionsTotal != 2 || got.SubmissionsStuck != 1 || len(got.Submissions) != 2 || got.Submissions[0].IdempotencyKey != "order-old" || got.Submissions[0].AgeSeconds < 660 {
 		t.Errorf("inspect %+v, want order-old as stuck before order-young", got)
 	}

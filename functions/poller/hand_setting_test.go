@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/poller"
 	"sumepoller/internal/status"
 	"sumepoller/internal/sume/sumetest"
 )
@@ -48,7 +48,7 @@ func (s *stage) everyRequest(t *testing.T) {
 	s.set(t, `"DateStyle" = 'German, DMY'`, `"IntervalStyle" = 'sql_standard'`, `"TimeZone" = 'Asia/Kolkata'`, `extra_float_digits = -15`,
 		`standard_conforming_strings = off`, `default_transaction_isolation = 'repeatable read'`, `bytea_output = 'escape'`)
 	b := s.sandbox(t, "POLL_BUDGET=3s")
-	seen := told[poller.Inspection](t, b, `{"inspect": {"job_ids": ["failing_3"]}}`)
+	seen := told[operator.Inspection](t, b, `{"inspect": {"job_ids": ["failing_3"]}}`)
 	if j := seen.Jobs[0]; j.CreatedAt.String() != "2026-11-01 03:00:00 +0000 UTC" || j.NextPollAt.Sub(seen.At).Round(1e10).Hours() != 3 {
 		t.Errorf("row %+v, want created_at and next_poll_at as written", j)
 	}
@@ -56,7 +56,7 @@ func (s *stage) everyRequest(t *testing.T) {
 	if did := b.backfill(t, `{"backfill": {"states": ["failed"], `+window+`}}`, 0, 4); did.Finished["completed"] != 4 {
 		t.Errorf("backfill %+v, want 4 jobs read to their end", did)
 	}
-	if got := told[poller.Stopped](t, b, `{"stop": {"job_ids": ["pending_1", "failing_1"]}}`); got.Finished["stopped"] != 2 {
+	if got := told[operator.Stopped](t, b, `{"stop": {"job_ids": ["pending_1", "failing_1"]}}`); got.Finished["stopped"] != 2 {
 		t.Errorf("stop %+v", got)
 	}
 	s.due(t, finishes, "job_1")
@@ -86,11 +86,11 @@ func TestSettings_Latin1(t *testing.T) {
 			}
 			// What the encoding lacks costs the answer at most, never the end.
 			s.ended(t, map[string]int{"completed": 2, "pending": 1})
-			seen := told[poller.Inspection](t, b, `{"inspect": {"job_ids": ["über-1", "über-2"]}}`)
+			seen := told[operator.Inspection](t, b, `{"inspect": {"job_ids": ["über-1", "über-2"]}}`)
 			if len(seen.Jobs) != 2 || seen.Jobs[0].State != "completed" || seen.Unknown != nil {
 				t.Errorf("inspect %+v, unknown %q", seen.Jobs, seen.Unknown)
 			}
-			if got := told[poller.Stopped](t, b, `{"stop": {"job_ids": ["über-2", "ünknown"]}}`); got.Finished["stopped"] != 1 || got.Unknown != 1 {
+			if got := told[operator.Stopped](t, b, `{"stop": {"job_ids": ["über-2", "ünknown"]}}`); got.Finished["stopped"] != 1 || got.Unknown != 1 {
 				t.Errorf("stop %+v, want one stopped and one unknown", got)
 			}
 			b.refuses(t, `{"backfill": {"job_ids": ["日本"]}}`, "backfill")
@@ -139,7 +139,7 @@ func TestInspect_RowThatCannotBeClaimed(t *testing.T) {
 	s := newStage(t)
 	s.due(t, finishes, "job_1")
 	s.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT never CHECK (job_id <> 'job_1') NOT VALID`)
-	seen := told[poller.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
+	seen := told[operator.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
 	if len(seen.OldestDue) != 1 || seen.OldestDue[0].JobID != "job_1" || seen.OldestDue[0].DueSeconds < 60 || seen.FailingTotal != 0 {
 		t.Errorf("oldest due %+v, want job_1 due for a minute", seen.OldestDue)
 	}

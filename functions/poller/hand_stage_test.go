@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"sumepoller/internal/devstack"
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -48,7 +49,7 @@ func (b *sandbox) ran(t *testing.T, payload string) poller.Summary {
 func (b *sandbox) backfill(t *testing.T, payload string, registered, reopened int) poller.Summary {
 	t.Helper()
 	got := b.ran(t, payload)
-	if got.Mode != poller.ModeBackfill || got.Registered != registered || got.Reopened != reopened {
+	if got.Mode != operator.ModeBackfill || got.Registered != registered || got.Reopened != reopened {
 		t.Errorf("%.200s: mode %s, %d registered, %d reopened; want %d and %d",
 			payload, got.Mode, got.Registered, got.Reopened, registered, reopened)
 	}

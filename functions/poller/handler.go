@@ -95,7 +95,7 @@ func (inv *invocation) report() {
 // failure returns the invocation's error as the invoker sees it: with the
 // summary behind it, unless the payload was refused before anything ran.
 func (inv *invocation) failure() error {
-	var failed *poller.Failure
+	var failed *poller.RunError
 	if !errors.As(inv.err, &failed) {
 		return inv.err
 	}

@@ -17,7 +17,7 @@ func TestRunFinishesWhatIsDueAndHoldsNoConnection(t *testing.T) {
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2")
 	w.jobs(t, sumetest.Plan{End: "failed"}, "job_3")
 	got := w.run(t)
-	if diff := cmp.Diff(map[string]int{"completed": 2, "failed": 1}, got.Finished); diff != "" || got.Stopped != poller.Drained {
+	if diff := cmp.Diff(map[string]int{"completed": 2, "failed": 1}, got.Finished); diff != "" || got.Stopped != poller.StoppedDrained {
 		t.Errorf("stopped %q, finished (-want +got):\n%s", got.Stopped, diff)
 	}
 	if got.RunID != "req-1" || got.Mode != poller.ModeScheduled {
@@ -34,7 +34,7 @@ func TestRunWithNothingDueIsShortAndTellsAllMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	got := w.run(t)
-	if got.Stopped != poller.Drained || got.Claimed != 0 || got.OldestDueSeconds != 0 || got.ElapsedSeconds > 20 {
+	if got.Stopped != poller.StoppedDrained || got.Claimed != 0 || got.OldestDueSeconds != 0 || got.ElapsedSeconds > 20 {
 		t.Errorf("summary %+v", got)
 	}
 	if names := w.metrics(t); len(names) != 12 {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/secrets"
 )
@@ -22,22 +24,22 @@ type invocation struct {
 // serve does what the payload asks and returns the answer. Where the work
 // could not be done the error is a *poller.Failure.
 func (inv *invocation) serve(payload []byte) (any, error) {
-	request, err := poller.ParseRequest(payload)
+	request, err := operator.ParseRequest(payload)
 	if err != nil {
 		return nil, err
 	}
-	inv.sum.Mode = request.Mode
+	inv.sum.Mode = cmp.Or(request.Mode, poller.ModeScheduled)
 	inv.cache.Rearm()
 	ctx, cancel := inv.within()
 	defer cancel()
 	if reads(request) {
 		if _, err := inv.key.Key(ctx); err != nil {
-			return nil, inv.fail(poller.FailedSecret, err)
+			return nil, inv.fail(poller.KindSecret, err)
 		}
 	}
 	table, disconnect, err := inv.connect(ctx)
 	if err != nil {
-		return nil, inv.fail(poller.FailedDatabase, err)
+		return nil, inv.fail(poller.KindDatabase, err)
 	}
 	defer disconnect()
 	defer inv.api.CloseIdle()
@@ -45,8 +47,8 @@ func (inv *invocation) serve(payload []byte) (any, error) {
 }
 
 // reads tells whether the request leads to reads of the API.
-func reads(r poller.Request) bool {
-	return r.Mode == poller.ModeScheduled || r.Mode == poller.ModeBackfill && !r.Backfill.DryRun
+func reads(r operator.Request) bool {
+	return r.Mode == "" || r.Mode == operator.ModeBackfill && !r.Backfill.DryRun
 }
 
 // within bounds what comes before and beside the reads, so that an answer is
@@ -59,13 +61,13 @@ func (inv *invocation) within() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(inv.ctx, deadline.Add(-poller.Reserve(deadline.Sub(inv.started))))
 }
 
-func (inv *invocation) do(ctx context.Context, request poller.Request, t table) (any, error) {
+func (inv *invocation) do(ctx context.Context, request operator.Request, t table) (any, error) {
 	switch request.Mode {
-	case poller.ModeInspect:
+	case operator.ModeInspect:
 		return inv.inspect(ctx, *request.Inspect, t)
-	case poller.ModeStop:
+	case operator.ModeStop:
 		return inv.stop(ctx, *request.Stop, t)
-	case poller.ModeBackfill:
+	case operator.ModeBackfill:
 		if err := inv.backfill(ctx, *request.Backfill, t); err != nil || request.Backfill.DryRun {
 			inv.elapsed()
 			return inv.sum, err
@@ -76,7 +78,7 @@ func (inv *invocation) do(ctx context.Context, request poller.Request, t table) 
 	return inv.sum, err
 }
 
-func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table) error {
+func (inv *invocation) backfill(ctx context.Context, b operator.Backfill, t table) error {
 	done, err := t.Backfill(ctx, b, b.Pace(inv.cfg.Reads.PerMinute, inv.cfg.Reads.PerDay))
 	if err != nil {
 		return inv.failByHand(err)
@@ -85,17 +87,17 @@ func (inv *invocation) backfill(ctx context.Context, b poller.Backfill, t table)
 	if !b.DryRun {
 		return nil // the run that follows counts what waits
 	}
-	inv.sum.Stopped = poller.Drained // nothing was to be read
+	inv.sum.Stopped = poller.StoppedDrained // nothing was to be read
 	waits, err := t.Backlog(ctx)
 	if err != nil {
-		return inv.fail(poller.FailedDatabase, err)
+		return inv.fail(poller.KindDatabase, err)
 	}
 	inv.sum.Backlog, inv.sum.DueRemaining, inv.sum.ReadsToday = waits, waits.Due, waits.ReadsToday
 	inv.sum.OldestDueSeconds = waits.OldestDue.Round(time.Millisecond).Seconds()
 	return nil
 }
 
-func (inv *invocation) inspect(ctx context.Context, q poller.Inspect, t table) (any, error) {
+func (inv *invocation) inspect(ctx context.Context, q operator.Inspect, t table) (any, error) {
 	found, err := t.Inspect(ctx, q, inv.cfg.Reads.PerDay)
 	if err != nil {
 		return nil, inv.failByHand(err)
@@ -104,7 +106,7 @@ func (inv *invocation) inspect(ctx context.Context, q poller.Inspect, t table) (
 	return found, nil
 }
 
-func (inv *invocation) stop(ctx context.Context, s poller.Stop, t table) (any, error) {
+func (inv *invocation) stop(ctx context.Context, s operator.Stop, t table) (any, error) {
 	stopped, err := t.Stop(ctx, s)
 	if err != nil {
 		return nil, inv.failByHand(err)
@@ -117,22 +119,22 @@ func (inv *invocation) stop(ctx context.Context, s poller.Stop, t table) (any, e
 // failByHand returns the error of an operator's payload: the payload's own, or
 // the database's.
 func (inv *invocation) failByHand(err error) error {
-	var refused poller.Refused
+	var refused operator.InvalidRequest
 	if errors.As(err, &refused) {
 		return refused
 	}
-	return inv.fail(poller.FailedDatabase, err)
+	return inv.fail(poller.KindDatabase, err)
 }
 
 // fail returns a run's failure; a secret that a part needed is named as one.
 func (inv *invocation) fail(kind string, err error) error {
 	var secret *secrets.Error
 	if errors.As(err, &secret) {
-		kind = poller.FailedSecret
+		kind = poller.KindSecret
 	}
-	inv.sum.Stopped = poller.Canceled
+	inv.sum.Stopped = poller.StoppedCanceled
 	inv.elapsed()
-	return &poller.Failure{Kind: kind, Err: err}
+	return &poller.RunError{Kind: kind, Err: err}
 }
 
 // elapsed tells how long the invocation has taken, where no run did.

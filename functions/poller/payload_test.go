@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/secrets"
 	"sumepoller/internal/sume/sumetest"
@@ -29,7 +30,7 @@ func TestPayloadsAreServedByTheirKind(t *testing.T) {
 	}
 	w := newWorld(t, "POLL_BUDGET=1s")
 	for name, payload := range payloads {
-		want, err := poller.ParseRequest([]byte(payload))
+		want, err := operator.ParseRequest([]byte(payload))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -77,7 +77,7 @@ func TestTableRefuses_OneRow(t *testing.T) {
 			b := s.sandbox(t, "POLL_BUDGET=4s")
 			for run := range 3 {
 				sum := b.tick(t)
-				if sum.Stopped == poller.Drained && sum.DueRemaining > 0 || sum.LostLeases > 0 {
+				if sum.Stopped == poller.StoppedDrained && sum.DueRemaining > 0 || sum.LostLeases > 0 {
 					t.Errorf("run %d: %s", run+1, sum.JSON())
 				}
 				if run == 0 && sum.Errors[poller.WriteRefused] == 0 {

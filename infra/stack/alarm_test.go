@@ -11,6 +11,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/telemetry"
 )
@@ -59,7 +60,7 @@ func TestFieldCase24EachAlarmRingsWhenItSaysAndOnSilenceAsItMust(t *testing.T) {
 		"sume-poller-no-runs":          {lambda, "Invocations", "Sum", p, false, 1, 5, 5, 60, "breaching"},
 		"sume-poller-jobs-late":        {ours, "OldestDueSeconds", "Maximum", p, true, 300, 2, 3, 60, "ignore"},
 		"sume-poller-jobs-failing":     {ours, "FailingJobs", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
-		"sume-poller-oldest-pending":   {ours, "OldestPendingSeconds", "Maximum", p, true, poller.LongRunning.Seconds(), 1, 1, 300, "notBreaching"},
+		"sume-poller-oldest-pending":   {ours, "OldestPendingSeconds", "Maximum", p, true, operator.LongRunning.Seconds(), 1, 1, 300, "notBreaching"},
 		"sume-poller-reads-spent":      {ours, "ReadsToday", "Maximum", p, true, 8000, 1, 1, 300, "ignore"},
 		"sume-poller-submission-stuck": {ours, "StuckSubmissions", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
 		"sume-poller-migration-failed": {lambda, "Errors", "Sum", "sume-poller-migrate", true, 1, 1, 1, 300, "notBreaching"},

@@ -211,7 +211,7 @@ func (w *walk) pass(ctx context.Context, rows int) (pass, error) {
 	start := time.Now()
 	var batch []poller.Settlement
 	for got := 0; got < rows; {
-		r := poller.ClaimRequest{Limit: min(claimRows, rows-got), For: 30 * time.Second, Ceiling: 1_000_000_000}
+		r := poller.ClaimRequest{Limit: min(claimRows, rows-got), For: 30 * time.Second, PaceLine: 1_000_000_000}
 		_, _ = rand.Read(r.Lease[:])
 		claimed, err := w.store.Claim(ctx, r)
 		if err != nil {

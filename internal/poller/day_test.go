@@ -109,7 +109,7 @@ func TestAUsedUpDayCostsNoRead(t *testing.T) {
 		ticks(t, p, table, api, time.Minute, 1)
 		before := len(api.Reads)
 		sum := mustPass(t, p, table, api)
-		if before == 0 || len(api.Reads) != before || sum.Stopped != poller.OutOfDay {
+		if before == 0 || len(api.Reads) != before || sum.Stopped != poller.StoppedDailyLimit {
 			t.Errorf("%d reads, then %d, %s; want daily_limit without a read", before, len(api.Reads)-before, sum.Stopped)
 		}
 	})

@@ -28,7 +28,7 @@ const (
 // the interval that the day's allowance imposes (0 for none), random a number
 // in [0, 1) for the jitter. Faults that concern every row, 401 and 429, do
 // not come here.
-func (s Settings) decide(job Job, lease LeaseID, a Answer, fault *Fault, stretch time.Duration, random float64) Settlement {
+func (s Settings) decide(job Job, lease LeaseID, a Answer, fault *ReadError, stretch time.Duration, random float64) Settlement {
 	out := Settlement{JobID: job.ID, Lease: lease, Polled: true}
 	out.Backoff = s.backoff(job, -1, stretch, random)
 	if fault != nil {
@@ -60,7 +60,7 @@ func (job Job) longRunning(hint time.Duration) time.Duration {
 	return min(age/longShare, longInterval)
 }
 
-func (s Settings) decideFault(job Job, out Settlement, fault *Fault, stretch time.Duration, random float64) Settlement {
+func (s Settings) decideFault(job Job, out Settlement, fault *ReadError, stretch time.Duration, random float64) Settlement {
 	out.Polled = fault.HTTPStatus != 0
 	out.Class, out.Error, out.NotFound = fault.Class, fault.Error(), job.NotFound
 	out.Delay = s.backoff(job, fault.RetryAfter, stretch, random)
@@ -75,7 +75,7 @@ func (s Settings) decideFault(job Job, out Settlement, fault *Fault, stretch tim
 
 // refused returns the error that a settlement becomes where the table refuses
 // it: the row stays pending and is read again after the back-off.
-func (s Settlement) refused(r Refusal) Settlement {
+func (s Settlement) refused(r WriteError) Settlement {
 	return Settlement{
 		JobID: s.JobID, Lease: s.Lease, Delay: s.Backoff, Backoff: s.Backoff, Polled: s.Polled,
 		Status: s.Status, Class: WriteRefused, Error: r.Error(), NotFound: s.NotFound,

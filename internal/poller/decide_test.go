@@ -70,7 +70,7 @@ func TestDecideBacksOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fault := &Fault{Class: HTTP5xx, HTTPStatus: 503, RetryAfter: c.retry}
+			fault := &ReadError{Class: HTTP5xx, HTTPStatus: 503, RetryAfter: c.retry}
 			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, c.stretch, c.random)
 			if got.Delay != c.want || got.State != "" || got.Error != "http_5xx 503" || !got.Polled {
 				t.Errorf("got %+v, want a delay of %v", got, c.want)
@@ -83,7 +83,7 @@ func TestDecideLongerCeilingStands(t *testing.T) {
 	t.Parallel()
 	s := contract
 	s.BackoffMax = 10 * time.Hour
-	got := s.decide(Job{ConsecutiveErrors: 90, Failing: 25 * time.Hour}, LeaseID{}, Answer{}, &Fault{Class: Timeout, RetryAfter: -1}, 0, 0)
+	got := s.decide(Job{ConsecutiveErrors: 90, Failing: 25 * time.Hour}, LeaseID{}, Answer{}, &ReadError{Class: Timeout, RetryAfter: -1}, 0, 0)
 	if got.Delay != 10*time.Hour || got.Polled {
 		t.Errorf("got %+v, want 10 h and no poll counted", got)
 	}
@@ -122,7 +122,7 @@ func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fault := &Fault{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
+			fault := &ReadError{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
 			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, 0, 0)
 			if got.State != c.state || got.NotFound != c.notFound {
 				t.Errorf("got state %q, %d answers of 404; want %q, %d", got.State, got.NotFound, c.state, c.notFound)
@@ -163,7 +163,7 @@ func TestDecide_RefusedByTable(t *testing.T) {
 	if s.Delay != time.Minute {
 		t.Errorf("a finished row is due after %v, want the back-off of a minute", s.Delay)
 	}
-	got := s.refused(Refusal{JobID: "job_1", SQLState: "23514", Object: "state_check", Write: WriteSettle})
+	got := s.refused(WriteError{JobID: "job_1", SQLState: "23514", Object: "state_check", Write: WriteSettle})
 	want := Settlement{
 		JobID: "job_1", Lease: LeaseID{1}, Delay: time.Minute, Backoff: time.Minute, Polled: true, Status: "canceled",
 		Class: WriteRefused, Error: "refused settle SQLSTATE 23514 state_check",
@@ -182,9 +182,9 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		job := Job{ID: "job_1", ConsecutiveErrors: errs, Failing: time.Duration(failing), NotFound: count, Polls: count, Age: time.Duration(failing)}
-		var fault *Fault
+		var fault *ReadError
 		if !good {
-			fault = &Fault{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}
+			fault = &ReadError{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}
 		}
 		got := contract.decide(job, LeaseID{}, Answer{NextPoll: time.Duration(hint)}, fault, 0, random)
 		most := 66 * time.Minute

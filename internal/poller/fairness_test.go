@@ -41,7 +41,7 @@ func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*simul
 func TestFairness_RowsGivenBack(t *testing.T) {
 	t.Parallel()
 	fault := func(class poller.Class, status int) error {
-		return &poller.Fault{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}
+		return &poller.ReadError{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}
 	}
 	for name, c := range map[string]struct {
 		odd, concurrency, runs int
@@ -91,7 +91,7 @@ func TestFairness_401IsOfItsRow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, api := crowd(1, 5, func(string) (poller.Answer, error) {
-			return poller.Answer{}, &poller.Fault{Class: poller.Unauthorized, HTTPStatus: 401, RetryAfter: -1, JSON: true}
+			return poller.Answer{}, &poller.ReadError{Class: poller.Unauthorized, HTTPStatus: 401, RetryAfter: -1, JSON: true}
 		})
 		s := defaults()
 		s.Budget = 5 * time.Second
@@ -168,12 +168,12 @@ func TestRead_429WhileAClaimIsOnItsWay(t *testing.T) {
 				return poller.Answer{Status: "processing", NextPoll: time.Hour}, nil
 			}
 			refused.Store(true)
-			return poller.Answer{}, &poller.Fault{Class: poller.RateLimited, HTTPStatus: 429, RetryAfter: time.Hour, JSON: true}
+			return poller.Answer{}, &poller.ReadError{Class: poller.RateLimited, HTTPStatus: 429, RetryAfter: time.Hour, JSON: true}
 		})
 		s := defaults()
 		s.Concurrency, s.Budget = 16, 10*time.Second
 		sum := mustPass(t, poller.New(s, quiet()), lateClaims{table, 20 * time.Millisecond}, api)
-		if n := after.Load(); n != 0 || sum.Stopped != poller.OutOfReads {
+		if n := after.Load(); n != 0 || sum.Stopped != poller.StoppedRateLimited {
 			t.Errorf("%d reads after the refusal, run ended as %s; want none and rate_limited", n, sum.Stopped)
 		}
 		for _, row := range table.Rows() {
@@ -200,7 +200,7 @@ func (d declining) Settle(ctx context.Context, batch []poller.Settlement) ([]pol
 	out := make([]poller.Result, 0, len(batch))
 	for _, s := range batch {
 		if s.JobID == d.id && (s.State != "" || d.both) {
-			out = append(out, poller.Result{Outcome: poller.Declined, Refusal: &poller.Refusal{
+			out = append(out, poller.Result{Outcome: poller.Refused, Error: &poller.WriteError{
 				JobID: s.JobID, SQLState: "23514", Object: "state_check", Write: poller.WriteSettle,
 			}})
 			continue
@@ -245,7 +245,7 @@ func TestSettled_Declined(t *testing.T) {
 type unclaimable struct{ *simulation.Table }
 
 func (u unclaimable) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
-	got, err := u.Table.Claim(ctx, poller.ClaimRequest{Lease: r.Lease, For: r.For, Ceiling: r.Ceiling})
+	got, err := u.Table.Claim(ctx, poller.ClaimRequest{Lease: r.Lease, For: r.For, PaceLine: r.PaceLine})
 	return got, err
 }
 
@@ -258,7 +258,7 @@ func TestRun_DueAndNotClaimable(t *testing.T) {
 		s.Budget = 5 * time.Second
 		began := time.Now()
 		sum := mustPass(t, poller.New(s, quiet()), unclaimable{table}, &simulation.API{})
-		if took := time.Since(began); sum.Stopped != poller.OutOfBudget || sum.DueRemaining != 1 || took != s.Budget {
+		if took := time.Since(began); sum.Stopped != poller.StoppedBudget || sum.DueRemaining != 1 || took != s.Budget {
 			t.Errorf("got %s after %v with %d due, want budget after %v with 1", sum.Stopped, took, sum.DueRemaining, s.Budget)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func (f *Fault) text() string {
+func (f *ReadError) text() string {
 	parts := []string{string(f.Class)}
 	if f.HTTPStatus != 0 {
 		parts = append(parts, strconv.Itoa(f.HTTPStatus))

@@ -82,7 +82,7 @@ func (g *guard) clearBefore(then time.Time) (cleared []read) {
 // down reports whether so many reads in a row brought no sign of the API that
 // it counts as away. Any JSON answer below 500 ends the streak, whatever it
 // says. However many reads one connection carried, its loss counts once.
-func (g *guard) down(fault *Fault) bool {
+func (g *guard) down(fault *ReadError) bool {
 	if fault == nil || fault.JSON && fault.HTTPStatus < 500 || fault.Class == RateLimited || fault.Class == Unauthorized {
 		g.streak, g.lost = 0, nil
 		return false

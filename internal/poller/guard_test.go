@@ -7,17 +7,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func failedRead(id string, f Fault) read {
+func failedRead(id string, f ReadError) read {
 	f.RetryAfter = -1
 	return read{job: Job{ID: id}, fault: &f}
 }
 
 var (
-	keyAnswer   = Fault{Class: Unauthorized, HTTPStatus: 401, JSON: true}
-	forbidden   = Fault{Class: HTTP4xx, HTTPStatus: 403, JSON: true}
-	notFound    = Fault{Class: HTTP4xx, HTTPStatus: 404, JSON: true}
-	unavailable = Fault{Class: HTTP5xx, HTTPStatus: 503}
-	noAnswer    = Fault{Class: Timeout}
+	keyAnswer   = ReadError{Class: Unauthorized, HTTPStatus: 401, JSON: true}
+	forbidden   = ReadError{Class: HTTP4xx, HTTPStatus: 403, JSON: true}
+	notFound    = ReadError{Class: HTTP4xx, HTTPStatus: 404, JSON: true}
+	unavailable = ReadError{Class: HTTP5xx, HTTPStatus: 503}
+	noAnswer    = ReadError{Class: Timeout}
 )
 
 func TestGuard_Judge(t *testing.T) {
@@ -29,7 +29,7 @@ func TestGuard_Judge(t *testing.T) {
 		want    verdict
 		cleared int
 	}
-	bad := func(f Fault) read { return failedRead("bad", f) }
+	bad := func(f ReadError) read { return failedRead("bad", f) }
 	for name, steps := range map[string][]step{
 		"401 first":                   {{bad(keyAnswer), keyRefused, 0}},
 		"401 after no answer":         {{bad(noAnswer), ofRow, 0}, {bad(keyAnswer), keyRefused, 0}},
@@ -78,27 +78,27 @@ func TestGuard_Judge(t *testing.T) {
 
 func TestGuard_Down(t *testing.T) {
 	t.Parallel()
-	fault := func(connection uint64) *Fault { return &Fault{Class: Network, Connection: connection} }
-	many := func(n int, f func(i int) *Fault) (faults []*Fault) {
+	fault := func(connection uint64) *ReadError { return &ReadError{Class: Network, Connection: connection} }
+	many := func(n int, f func(i int) *ReadError) (faults []*ReadError) {
 		for i := range n {
 			faults = append(faults, f(i))
 		}
 		return faults
 	}
 	for name, c := range map[string]struct {
-		faults []*Fault
+		faults []*ReadError
 		want   bool
 	}{
-		"nineteen errors":           {many(19, func(int) *Fault { return fault(0) }), false},
-		"twenty errors":             {many(20, func(int) *Fault { return fault(0) }), true},
-		"one connection":            {many(64, func(int) *Fault { return fault(7) }), false},
-		"two connections in turn":   {many(64, func(i int) *Fault { return fault(1 + uint64(i%2)) }), false},
-		"a connection each":         {many(20, func(i int) *Fault { return fault(1 + uint64(i)) }), true},
-		"reads that were not sent":  {many(30, func(int) *Fault { return &Fault{Class: Malformed} }), false},
-		"a good answer between":     {append(many(19, func(int) *Fault { return fault(0) }), nil, fault(0)), false},
-		"a JSON answer between":     {append(many(19, func(int) *Fault { return fault(0) }), &notFound, fault(0)), false},
-		"gateways' errors as HTML":  {many(20, func(int) *Fault { return &Fault{Class: HTTP4xx, HTTPStatus: 404} }), true},
-		"the limit is a sign of it": {append(many(19, func(int) *Fault { return fault(0) }), &Fault{Class: RateLimited}, fault(0)), false},
+		"nineteen errors":           {many(19, func(int) *ReadError { return fault(0) }), false},
+		"twenty errors":             {many(20, func(int) *ReadError { return fault(0) }), true},
+		"one connection":            {many(64, func(int) *ReadError { return fault(7) }), false},
+		"two connections in turn":   {many(64, func(i int) *ReadError { return fault(1 + uint64(i%2)) }), false},
+		"a connection each":         {many(20, func(i int) *ReadError { return fault(1 + uint64(i)) }), true},
+		"reads that were not sent":  {many(30, func(int) *ReadError { return &ReadError{Class: Malformed} }), false},
+		"a good answer between":     {append(many(19, func(int) *ReadError { return fault(0) }), nil, fault(0)), false},
+		"a JSON answer between":     {append(many(19, func(int) *ReadError { return fault(0) }), &notFound, fault(0)), false},
+		"gateways' errors as HTML":  {many(20, func(int) *ReadError { return &ReadError{Class: HTTP4xx, HTTPStatus: 404} }), true},
+		"the limit is a sign of it": {append(many(19, func(int) *ReadError { return fault(0) }), &ReadError{Class: RateLimited}, fault(0)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,9 +47,9 @@ func (r *run) takeEvents() {
 // endedBy tells a deadline from a cancellation.
 func (r *run) endedBy() string {
 	if errors.Is(context.Cause(r.ctx), context.DeadlineExceeded) {
-		return OutOfBudget
+		return StoppedBudget
 	}
-	return Canceled
+	return StoppedCanceled
 }
 
 // stop ends claiming; the first reason stays.
@@ -62,7 +62,7 @@ func (r *run) stop(reason string) {
 // fail ends claiming with an error; the first stays.
 func (r *run) fail(kind, reason string, err error) {
 	if r.failure == nil {
-		r.failure = &Failure{Kind: kind, Err: err}
+		r.failure = &RunError{Kind: kind, Err: err}
 	}
 	r.stop(reason)
 }
@@ -78,7 +78,7 @@ func (r *run) idle() bool {
 func (r *run) act(now time.Time) time.Duration {
 	w := waker{now: now, wake: time.Hour}
 	if r.stopped == "" && !now.Before(r.budgetEnd) {
-		r.stop(OutOfBudget)
+		r.stop(StoppedBudget)
 	}
 	if !r.hardEnd.IsZero() && r.inFlight > 0 {
 		if !now.Before(r.hardEnd) {
@@ -123,12 +123,12 @@ func (r *run) finishing() (context.Context, context.CancelFunc) {
 func (r *run) backlog() {
 	ctx, cancel := r.finishing()
 	defer cancel()
-	if ctx.Err() != nil || r.failure != nil && r.failure.Kind == FailedDatabase {
+	if ctx.Err() != nil || r.failure != nil && r.failure.Kind == KindDatabase {
 		return // no time for it, or nobody to ask
 	}
 	b, err := r.table.Backlog(ctx)
 	if err != nil {
-		r.fail(FailedDatabase, Canceled, err)
+		r.fail(KindDatabase, StoppedCanceled, err)
 		return
 	}
 	r.sum.counted(b)

@@ -57,7 +57,7 @@ func answerFault(status int) (poller.Answer, error, bool) {
 	if status >= 500 {
 		class = poller.HTTP5xx
 	}
-	return poller.Answer{}, &poller.Fault{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}, true
+	return poller.Answer{}, &poller.ReadError{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}, true
 }
 
 func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
@@ -78,7 +78,7 @@ func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
 		s.Budget = 12 * time.Second
 		sum := mustPass(t, poller.New(s, quiet()), table, api)
 		got := []any{sum.Finished, sum.Rescheduled, len(api.Reads), sum.Stopped, sum.Polled}
-		want := []any{map[string]int{"completed": 62}, 20, 82, poller.Drained, 82}
+		want := []any{map[string]int{"completed": 62}, 20, 82, poller.StoppedDrained, 82}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -93,7 +93,7 @@ func TestAnIdleRunReturnsAtOnce(t *testing.T) {
 		table := simulation.NewTable()
 		table.Add("job_1", time.Hour)
 		sum := mustPass(t, poller.New(defaults(), quiet()), table, &simulation.API{})
-		if sum.Stopped != poller.Drained || sum.ElapsedSeconds > 0.1 {
+		if sum.Stopped != poller.StoppedDrained || sum.ElapsedSeconds > 0.1 {
 			t.Errorf("got %s after %g s, want drained at once", sum.Stopped, sum.ElapsedSeconds)
 		}
 	})
@@ -112,7 +112,7 @@ func TestTheMinutesHeadersAreObeyed(t *testing.T) {
 		s.Budget = 20 * time.Second
 		p := poller.New(s, quiet())
 		sum := mustPass(t, p, table, api)
-		if len(api.Reads) != 120 || api.Refused > 2 || sum.Stopped != poller.OutOfReads {
+		if len(api.Reads) != 120 || api.Refused > 2 || sum.Stopped != poller.StoppedRateLimited {
 			t.Errorf("got %d reads, %d refused, %s; want 120 reads and rate_limited", len(api.Reads), api.Refused, sum.Stopped)
 		}
 		before := len(api.Reads) + api.Refused
@@ -164,7 +164,7 @@ func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
 		if err != nil || time.Since(began) > 9900*time.Millisecond {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
-		if sum.Finished["completed"] < 60 || sum.Stopped != poller.OutOfBudget {
+		if sum.Finished["completed"] < 60 || sum.Stopped != poller.StoppedBudget {
 			t.Errorf("got %s, want at least 60 completed", sum.JSON())
 		}
 		for _, row := range table.Rows() {
@@ -205,7 +205,7 @@ func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]polle
 			out[i] = one[0]
 			continue
 		}
-		out[i].Outcome = poller.Again
+		out[i].Outcome = poller.Locked
 		wait := time.NewTimer(310 * time.Millisecond) // for the row's lock
 		defer wait.Stop()
 		select {

@@ -19,7 +19,6 @@ import (
 const (
 	StatePending  = "pending"   // followed; the state of every row that is not finished
 	StateNotFound = "not_found" // never answered, and 404 or 410 often enough
-	StateStopped  = "stopped"   // following ended by hand
 )
 
 // LeaseID names one claim. The claimant makes it, so that a claim whose answer
@@ -41,23 +40,23 @@ type Job struct {
 
 // ClaimRequest asks for due rows.
 type ClaimRequest struct {
-	Lease   LeaseID       // new for every claim, the same when one is asked again
-	Limit   int           // rows wanted at most; at least 1
-	For     time.Duration // how long the rows stay with the claimant
-	Ceiling int           // what the day's count of reads may reach; negative: reads are not counted
+	Lease    LeaseID       // new for every claim, the same when one is asked again
+	Limit    int           // rows wanted at most; at least 1
+	For      time.Duration // how long the rows stay with the claimant
+	PaceLine int           // what the day's count of reads may reach; negative: reads are not counted
 }
 
 // Claimed is what a claim brought. The rows' reads are in Day.Reads already.
 type Claimed struct {
-	Jobs    []Job // oldest due time first
-	Day     Day
-	Charged string    // the UTC date whose count the reads were taken from, as Release takes it
-	Refused []Refusal // due rows that cannot be leased; no later claim of this run asks for them
+	Jobs      []Job // oldest due time first
+	Day       Day
+	QuotaDate string       // the UTC date whose count the reads were taken from, as Release takes it
+	Refused   []WriteError // due rows that cannot be leased; no later claim of this run asks for them
 }
 
-// Refusal is a write that the table did not take: a constraint, a trigger, a
+// WriteError is a write that the table did not take: a constraint, a trigger, a
 // rule or a value was in the way.
-type Refusal struct {
+type WriteError struct {
 	JobID    string
 	SQLState string // empty: no error, but the row did not keep what was written
 	Object   string // the constraint, column or trigger function that refused; may be empty
@@ -74,7 +73,7 @@ const (
 )
 
 // Error returns the refusal in the form that last_error keeps.
-func (r Refusal) Error() string {
+func (r WriteError) Error() string {
 	parts := []string{string(WriteRefused), r.Write}
 	if r.SQLState == "" {
 		parts = append(parts, "not kept")
@@ -124,18 +123,18 @@ type Outcome int
 
 // Outcomes of a settlement or a release.
 const (
-	Done     Outcome = iota // written, now or by an earlier attempt whose answer was lost
-	Lost                    // another has the lease, or the row is finished; nothing changed
-	Again                   // the row is locked by another program; ask again in a later batch
-	Declined                // the table refused it, see Refusal; nothing is kept
-	Gone                    // no such row is found
+	Written   Outcome = iota // written, now or by an earlier attempt whose answer was lost
+	LeaseLost                // another has the lease, or the row is finished; nothing changed
+	Locked                   // the row is locked by another program; ask again in a later batch
+	Refused                  // the table refused it, see Refusal; nothing is kept
+	Missing                  // no such row is found
 )
 
 // Result is how one settlement or release ended.
 type Result struct {
 	Outcome Outcome
-	State   string   // of a row that is done and not pending, as the table has it
-	Refusal *Refusal // with Declined; with Done where a part was left out
+	State   string      // of a row that is done and not pending, as the table has it
+	Error   *WriteError // with Declined; with Done where a part was left out
 }
 
 // Queue is the table as one run uses it. Its methods may be called at the same
@@ -155,8 +154,8 @@ type Queue interface {
 	Release(ctx context.Context, date string, rows []Release) ([]Result, error)
 }
 
-// Outlook answers what lies ahead.
-type Outlook interface {
+// Schedule answers what lies ahead.
+type Schedule interface {
 	// NextDue returns how long until the earliest pending row can be claimed,
 	// zero or less where one can be now; ok is false where there is no such
 	// row. Rows under the leases named own are left out, those leased to
@@ -222,8 +221,8 @@ const (
 	WriteRefused Class = "refused" // the table refuses to change the row
 )
 
-// Fault is a read that brought no well-formed answer.
-type Fault struct {
+// ReadError is a read that brought no well-formed answer.
+type ReadError struct {
 	Class      Class
 	HTTPStatus int           // 0 where no HTTP answer came
 	RequestID  string        // as the answer told it, cleaned and cut; may be empty
@@ -235,4 +234,4 @@ type Fault struct {
 
 // Error returns class, HTTP status, reason and request id: the text that
 // last_error keeps.
-func (f *Fault) Error() string { return f.text() }
+func (f *ReadError) Error() string { return f.text() }

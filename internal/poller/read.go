@@ -35,7 +35,7 @@ func (r *run) status(ctx context.Context, id string) (a Answer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.log.ErrorContext(ctx, "a read panicked", "job_id", id, "panic", cause, "stack", string(debug.Stack()))
-			a, err = Answer{}, &Fault{Class: Malformed, Reason: "panic", RetryAfter: -1}
+			a, err = Answer{}, &ReadError{Class: Malformed, Reason: "panic", RetryAfter: -1}
 		}
 	}()
 	return r.api.Status(ctx, id)
@@ -49,26 +49,26 @@ func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, to
 	if r.freeSince.IsZero() {
 		r.freeSince = now
 	}
-	var fault *Fault
+	var fault *ReadError
 	if err != nil && !errors.As(err, &fault) {
 		// Cut off by the end of the run.
 		if 2*took < r.settings.RequestTimeout {
 			r.giveBack(now, job, l, false)
 			return
 		}
-		fault = &Fault{Class: Timeout, Reason: "cut off by the end of the run", RetryAfter: -1}
+		fault = &ReadError{Class: Timeout, Reason: "cut off by the end of the run", RetryAfter: -1}
 	}
 	if fault == nil || fault.JSON && fault.HTTPStatus < 500 || a.Window != nil {
 		r.meter.answered(now, a.Window)
 	}
 	if r.guard.down(fault) {
-		r.stop(APIUnavailable)
+		r.stop(StoppedAPIUnavailable)
 	}
 	r.warnAged(a)
 	switch {
 	case fault != nil && fault.Class == Unauthorized && fault.HTTPStatus == 0: // there was no key to send
 		r.giveBack(now, job, l, false)
-		r.fail(FailedSecret, APIUnavailable, fault)
+		r.fail(KindSecret, StoppedAPIUnavailable, fault)
 	case fault != nil && fault.Class == RateLimited:
 		r.sum.Errors[RateLimited]++
 		r.meter.refused(now, fault.RetryAfter, a.Window)
@@ -105,7 +105,7 @@ func (r *run) judged(now time.Time, read read) {
 			r.sum.Errors[s.fault.Class]++
 			r.giveBack(now, s.job, s.lease, false)
 		}
-		r.fail(FailedKey, APIUnavailable, read.fault)
+		r.fail(KindUnauthorized, StoppedAPIUnavailable, read.fault)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // Table is what a run needs of the database.
 type Table interface {
 	Queue
-	Outlook
+	Schedule
 }
 
 // Poller runs passes over the table. A warm sandbox keeps one, since it
@@ -40,8 +40,8 @@ func (p *Poller) Run(ctx context.Context, table Table, api Reader, started time.
 	defer r.cancel()
 	r.loop()
 	r.backlog()
-	if r.stopped == Drained && r.sum.DueRemaining > 0 {
-		r.stopped = OutOfBudget // due, and this run cannot claim it
+	if r.stopped == StoppedDrained && r.sum.DueRemaining > 0 {
+		r.stopped = StoppedBudget // due, and this run cannot claim it
 	}
 	r.sum.Stopped = r.stopped
 	r.sum.ElapsedSeconds = seconds(time.Since(started))
@@ -68,7 +68,7 @@ type run struct {
 	events    chan func()
 
 	stopped string
-	failure *Failure
+	failure *RunError
 
 	inFlight  int
 	freeSince time.Time // when the first slot came free after the last claim
@@ -112,14 +112,14 @@ type read struct {
 	job    Job
 	lease  *lease
 	answer Answer
-	fault  *Fault
+	fault  *ReadError
 	began  time.Time
 	ended  time.Time
 }
 
 func (p *Poller) newRun(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) *run {
 	p.meter.start()
-	if sum.Mode == ModeBackfill {
+	if sum.Mode != ModeScheduled {
 		p.meter.forget() // an operator's way to end a long wait
 	}
 	p.ledger.start()

@@ -45,7 +45,7 @@ func (r *run) await(now time.Time, w *waker) {
 	case r.lookedAt.Before(r.wroteAt):
 		r.look(now)
 	default:
-		r.stop(Drained)
+		r.stop(StoppedDrained)
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *run) await(now time.Time, w *waker) {
 // minute's limit stand in the way: that is looked at first.
 func (r *run) outOf(reason string, at, now time.Time, w *waker) {
 	waits := at.Before(r.budgetEnd)
-	matters := reason == OutOfReads
+	matters := reason == StoppedRateLimited
 	if waits {
 		matters = at.Sub(now) > barrenMax
 	}
@@ -77,7 +77,7 @@ func (r *run) allowed(now time.Time) (n int, at time.Time, reason string) {
 	n, at = r.meter.allow(now)
 	n = min(n, r.settings.Concurrency-r.inFlight)
 	if n <= 0 {
-		return 0, at, OutOfReads
+		return 0, at, StoppedRateLimited
 	}
 	if r.settings.ReadsPerDay == 0 {
 		return n, time.Time{}, ""
@@ -86,7 +86,7 @@ func (r *run) allowed(now time.Time) (n int, at time.Time, reason string) {
 	if left := ceiling - r.ledger.day.Reads; left < n {
 		n = left
 	}
-	return n, at, OutOfDay
+	return n, at, StoppedDailyLimit
 }
 
 // worthClaim waits for a few free slots, or a moment, so that claims are not
@@ -109,7 +109,7 @@ func (r *run) claim(now time.Time, n int) {
 	ceiling, _ := r.ledger.ceiling(now)
 	l := &lease{id: newLeaseID(), end: now.Add(r.settings.Lease)}
 	r.leases[l.id] = l
-	request := ClaimRequest{Lease: l.id, Limit: n, For: r.settings.Lease, Ceiling: ceiling}
+	request := ClaimRequest{Lease: l.id, Limit: n, For: r.settings.Lease, PaceLine: ceiling}
 	ledger, pending := r.ledger, r.pending
 	go func() {
 		ctx, cancel := r.finishing()
@@ -119,7 +119,7 @@ func (r *run) claim(now time.Time, n int) {
 			r.events <- func() {
 				r.seeking = false
 				delete(r.leases, l.id)
-				r.fail(FailedDatabase, Canceled, err)
+				r.fail(KindDatabase, StoppedCanceled, err)
 			}
 			return
 		}
@@ -132,7 +132,7 @@ func (r *run) claim(now time.Time, n int) {
 		r.events <- func() {
 			r.seeking, r.pending = false, pending
 			if err != nil {
-				r.fail(FailedDatabase, Canceled, err)
+				r.fail(KindDatabase, StoppedCanceled, err)
 			}
 			r.claimed(time.Now(), request, l, got)
 		}
@@ -140,11 +140,11 @@ func (r *run) claim(now time.Time, n int) {
 }
 
 func (r *run) claimed(now time.Time, request ClaimRequest, l *lease, got Claimed) {
-	l.date, l.rows = got.Charged, len(got.Jobs)
+	l.date, l.rows = got.QuotaDate, len(got.Jobs)
 	if l.rows == 0 {
 		delete(r.leases, l.id)
 	}
-	if request.Ceiling >= 0 {
+	if request.PaceLine >= 0 {
 		r.ledger.heard(now, got.Day)
 		r.ledger.took(now, len(got.Jobs))
 		r.sum.ReadsToday = got.Day.Reads
@@ -160,7 +160,7 @@ func (r *run) claimed(now time.Time, request ClaimRequest, l *lease, got Claimed
 	} else {
 		r.barren++
 	}
-	byDay := request.Ceiling >= 0 && got.Day.Reads >= request.Ceiling
+	byDay := request.PaceLine >= 0 && got.Day.Reads >= request.PaceLine
 	r.mustLook = len(got.Jobs) < request.Limit && !byDay
 	for _, job := range got.Jobs {
 		r.begin(now, job, l)
@@ -184,7 +184,7 @@ func (r *run) look(now time.Time) {
 		r.events <- func() {
 			r.seeking = false
 			if err != nil {
-				r.fail(FailedDatabase, Canceled, err)
+				r.fail(KindDatabase, StoppedCanceled, err)
 				return
 			}
 			r.looked(time.Now(), in, ok)
@@ -220,7 +220,7 @@ func (r *run) askDay() {
 		r.events <- func() {
 			r.seeking = false
 			if err != nil {
-				r.fail(FailedDatabase, Canceled, err)
+				r.fail(KindDatabase, StoppedCanceled, err)
 				return
 			}
 			r.ledger.heard(time.Now(), day)

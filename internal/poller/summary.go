@@ -6,22 +6,18 @@ import (
 	"time"
 )
 
-// Modes of an invocation.
-const (
-	ModeScheduled = "scheduled"
-	ModeBackfill  = "backfill"
-	ModeInspect   = "inspect"
-	ModeStop      = "stop"
-)
+// ModeScheduled is the mode of a run that the schedule started. Other modes are
+// operator requests.
+const ModeScheduled = "scheduled"
 
 // Why a run stopped.
 const (
-	Drained        = "drained"         // nothing is due before the budget ends
-	OutOfBudget    = "budget"          // the time was up, or what is due cannot be claimed
-	OutOfReads     = "rate_limited"    // the minute's limit outlasts the budget
-	OutOfDay       = "daily_limit"     // the day's allowance or its pace does
-	APIUnavailable = "api_unavailable" // failures in a row, or a refused key
-	Canceled       = "canceled"        // from outside, or by a failure of the database
+	StoppedDrained        = "drained"         // nothing is due before the budget ends
+	StoppedBudget         = "budget"          // the time was up, or what is due cannot be claimed
+	StoppedRateLimited    = "rate_limited"    // the minute's limit outlasts the budget
+	StoppedDailyLimit     = "daily_limit"     // the day's allowance or its pace does
+	StoppedAPIUnavailable = "api_unavailable" // failures in a row, or a refused key
+	StoppedCanceled       = "canceled"        // from outside, or by a failure of the database
 )
 
 // Summary is the answer of a run, and what its log line and metrics tell.
@@ -85,23 +81,23 @@ func seconds(d time.Duration) float64 {
 
 // Kinds of a run that could not do its work, as its error begins.
 const (
-	FailedKey      = "unauthorized"
-	FailedSecret   = "secret"
-	FailedDatabase = "database"
+	KindUnauthorized = "unauthorized"
+	KindSecret       = "secret"
+	KindDatabase     = "database"
 )
 
-// Failure is the error of a run that could not do its work. The summary that
+// RunError is the error of a run that could not do its work. The summary that
 // comes with it tells what was done before.
-type Failure struct {
+type RunError struct {
 	Kind string
 	Err  error
 }
 
 // Error begins with the kind and a colon and is one line, since the summary
 // follows it: drivers give each address of a host a line of its own.
-func (f *Failure) Error() string {
+func (f *RunError) Error() string {
 	return f.Kind + ": " + strings.Join(strings.Fields(f.Err.Error()), " ")
 }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *RunError) Unwrap() error { return f.Err }

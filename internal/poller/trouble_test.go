@@ -66,7 +66,7 @@ func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
 		}
 		api.Answer = func(id string, _ int) (poller.Answer, error, bool) {
 			if id == "job_00" {
-				return poller.Answer{}, &poller.Fault{Class: poller.Malformed, Reason: "not sent", RetryAfter: -1}, true
+				return poller.Answer{}, &poller.ReadError{Class: poller.Malformed, Reason: "not sent", RetryAfter: -1}, true
 			}
 			return answerFault(403)
 		}
@@ -93,7 +93,7 @@ func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
 		s := defaults()
 		s.Budget = 10 * time.Second
 		sum := mustPass(t, poller.New(s, quiet()), table, api)
-		if sum.Errors[poller.HTTP4xx] != 4 || sum.Stopped != poller.Drained {
+		if sum.Errors[poller.HTTP4xx] != 4 || sum.Stopped != poller.StoppedDrained {
 			t.Errorf("got %s, want 4 errors and drained", sum.JSON())
 		}
 	})
@@ -110,11 +110,11 @@ func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
 			api.Start(id, time.Now())
 		}
 		api.Answer = func(string, int) (poller.Answer, error, bool) {
-			return poller.Answer{}, &poller.Fault{Class: poller.Network, RetryAfter: -1}, down
+			return poller.Answer{}, &poller.ReadError{Class: poller.Network, RetryAfter: -1}, down
 		}
 		p := poller.New(defaults(), quiet())
 		sum := mustPass(t, p, table, api)
-		if sum.Stopped != poller.APIUnavailable || len(api.Reads) >= 200 {
+		if sum.Stopped != poller.StoppedAPIUnavailable || len(api.Reads) >= 200 {
 			t.Fatalf("got %s after %d reads", sum.Stopped, len(api.Reads))
 		}
 		read := api.Counts()
@@ -162,11 +162,11 @@ func TestAKeyThatCannotBeHadIsTheSecretsFault(t *testing.T) {
 		table := simulation.NewTable()
 		table.Add("job_1", 0)
 		api := &simulation.API{Answer: func(string, int) (poller.Answer, error, bool) {
-			return poller.Answer{}, &poller.Fault{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}, true
+			return poller.Answer{}, &poller.ReadError{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}, true
 		}}
 		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
-		var failed *poller.Failure
-		if !errors.As(err, &failed) || failed.Kind != poller.FailedSecret || sum.Errors[poller.Unauthorized] != 0 || sum.Released != 1 {
+		var failed *poller.RunError
+		if !errors.As(err, &failed) || failed.Kind != poller.KindSecret || sum.Errors[poller.Unauthorized] != 0 || sum.Released != 1 {
 			t.Errorf("got %v and %s, want a failed secret and the row released", err, sum.JSON())
 		}
 	})

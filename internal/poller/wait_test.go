@@ -16,8 +16,8 @@ func TestARunThatUsedUpItsMinuteWaitsOnlyWhereSomethingIsDue(t *testing.T) {
 		stopped string
 		elapsed time.Duration // at least, and at most a second more
 	}{
-		"nothing more is due": {jobs: 10, stopped: poller.Drained},
-		"one more is due":     {jobs: 11, stopped: poller.Drained, elapsed: time.Minute},
+		"nothing more is due": {jobs: 10, stopped: poller.StoppedDrained},
+		"one more is due":     {jobs: 11, stopped: poller.StoppedDrained, elapsed: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (r *run) settle(batch []Settlement) {
 			r.writing--
 			r.wroteAt = time.Now()
 			if err != nil {
-				r.fail(FailedDatabase, Canceled, err)
+				r.fail(KindDatabase, StoppedCanceled, err)
 			}
 			r.settled(r.wroteAt, batch, results)
 		}
@@ -69,20 +69,20 @@ func (r *run) settled(now time.Time, batch []Settlement, results []Result) {
 			continue
 		}
 		result := results[i]
-		if result.Refusal != nil {
-			r.warnRefused(*result.Refusal)
+		if result.Error != nil {
+			r.warnRefused(*result.Error)
 		}
 		switch {
-		case result.Outcome == Done:
+		case result.Outcome == Written:
 			r.leaseRowDone(s.Lease)
 			r.count(now, s, result.State)
-		case result.Outcome == Again && r.mayAsk(now, s.Lease):
+		case result.Outcome == Locked && r.mayAsk(now, s.Lease):
 			r.batchAgain(now.Add(againPause), s)
 		case s.Class == WriteRefused: // the error cannot be written either: the lease runs out
 			r.leaseRowDone(s.Lease)
 			r.sum.Errors[WriteRefused]++
-		case result.Outcome == Declined:
-			r.batchAgain(now, s.refused(*result.Refusal))
+		case result.Outcome == Refused:
+			r.batchAgain(now, s.refused(*result.Error))
 		default:
 			r.leaseLost(s.Lease, s.JobID, result.Outcome)
 		}
@@ -92,7 +92,7 @@ func (r *run) settled(now time.Time, batch []Settlement, results []Result) {
 
 // warnRefused names a row whose write the table refused. That announcements are
 // refused is said once a run: no row is at fault.
-func (r *run) warnRefused(refusal Refusal) {
+func (r *run) warnRefused(refusal WriteError) {
 	if refusal.Write == WriteAnnouncement {
 		if r.unannounced {
 			return
@@ -107,7 +107,7 @@ func (r *run) warnRefused(refusal Refusal) {
 func (r *run) leaseLost(id LeaseID, jobID string, outcome Outcome) {
 	r.leaseRowDone(id)
 	r.sum.LostLeases++
-	if outcome == Gone {
+	if outcome == Missing {
 		r.log.WarnContext(r.ctx, "a claimed row is not found: it was deleted, or the index on job_id is broken", "job_id", jobID)
 	}
 }
@@ -149,7 +149,7 @@ func (r *run) release(rows []Release) {
 			results, err := r.table.Release(ctx, date, some)
 			r.events <- func() {
 				if err != nil {
-					r.fail(FailedDatabase, Canceled, err)
+					r.fail(KindDatabase, StoppedCanceled, err)
 				}
 				r.released(time.Now(), some, results)
 			}
@@ -166,20 +166,20 @@ func (r *run) released(now time.Time, rows []Release, results []Result) {
 			continue
 		}
 		switch result := results[i]; {
-		case result.Outcome == Done:
+		case result.Outcome == Written:
 			r.leaseRowDone(row.Lease)
 			r.sum.Released++
 			if row.Unread && r.ledger.limit > 0 {
 				r.ledger.day.Reads--
 			}
 			r.dueBy(now)
-		case result.Outcome == Again && r.mayAsk(now, row.Lease):
+		case result.Outcome == Locked && r.mayAsk(now, row.Lease):
 			r.releases = append(r.releases, row)
 			r.releaseSince = now.Add(againPause)
-		case result.Outcome == Declined:
+		case result.Outcome == Refused:
 			r.leaseRowDone(row.Lease)
 			r.sum.Errors[WriteRefused]++
-			r.warnRefused(*result.Refusal)
+			r.warnRefused(*result.Error)
 		default:
 			r.leaseLost(row.Lease, row.JobID, result.Outcome)
 		}

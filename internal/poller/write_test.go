@@ -47,7 +47,7 @@ func TestLargeAnswersAreWrittenInSmallBatchesAndReadNoFasterThanWritten(t *testi
 		s := defaults()
 		s.Budget = 80 * time.Second
 		sum := mustPass(t, poller.New(s, quiet()), h, h)
-		if sum.Finished["completed"] != 300 || sum.LostLeases > 0 || sum.Stopped != poller.Drained {
+		if sum.Finished["completed"] != 300 || sum.LostLeases > 0 || sum.Stopped != poller.StoppedDrained {
 			t.Errorf("summary %+v", sum)
 		}
 		if h.batch > 2 || h.most > 64+8 {

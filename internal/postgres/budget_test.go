@@ -89,7 +89,7 @@ func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
 				back := 0
 				if round < 3 && len(got.Jobs) > 0 { // some go back unread meanwhile
 					outcomes, err := s.Release(t.Context(), got.Day.Date, []poller.Release{{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}})
-					if err != nil || outcomes[0].Outcome != poller.Done {
+					if err != nil || outcomes[0].Outcome != poller.Written {
 						t.Errorf("release: %v, %v", outcomes, err)
 					}
 					back = 1
@@ -155,7 +155,7 @@ func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
 		{JobID: "job_4", Lease: newLease(), Unread: true}, // another's by now
 		{JobID: "gone", Lease: r.Lease, Unread: true},
 	}
-	outcomes := []poller.Outcome{poller.Done, poller.Done, poller.Done, poller.Lost, poller.Gone}
+	outcomes := []poller.Outcome{poller.Written, poller.Written, poller.Written, poller.LeaseLost, poller.Missing}
 	for _, attempt := range []string{"first", "again"} {
 		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, holds...)); diff != "" {
 			t.Errorf("%s: outcomes (-want +got):\n%s", attempt, diff)

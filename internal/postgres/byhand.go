@@ -8,17 +8,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // ByHand is the table as an operator's payload uses it; it implements
-// poller.ByHand. Each method is one transaction, takes its row locks in the
+// operator.ByHand. Each method is one transaction, takes its row locks in the
 // order of job_id, as settling does, and keeps no state of a session.
 type ByHand struct {
 	pool *pgxpool.Pool
 }
 
-var _ poller.ByHand = (*ByHand)(nil)
+var _ operator.Table = (*ByHand)(nil)
 
 // NewByHand returns the by-hand work on the pool's database.
 func NewByHand(pool *pgxpool.Pool) *ByHand { return &ByHand{pool: pool} }
@@ -94,7 +94,7 @@ func (h *ByHand) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, erro
 // encoding does not have is an error of the payload, in the field named.
 func attempted(what, field string, err error) error {
 	if sqlState(err) == "22P05" {
-		return poller.Refused(field + ": a value holds a character that the database's encoding does not have")
+		return operator.InvalidRequest(field + ": a value holds a character that the database's encoding does not have")
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

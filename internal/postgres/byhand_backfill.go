@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // maxBackfill bounds one transaction and the memory for its ids.
@@ -105,8 +105,8 @@ UPDATE video_jobs v
    AND ` + dueToMove
 
 // Backfill counts and, unless it is a dry run, registers, reopens and makes due.
-func (h *ByHand) Backfill(ctx context.Context, b poller.Backfill, pace time.Duration) (poller.Backfilled, error) {
-	var done poller.Backfilled
+func (h *ByHand) Backfill(ctx context.Context, b operator.Backfill, pace time.Duration) (operator.Backfilled, error) {
+	var done operator.Backfilled
 	work := func(tx pgx.Tx) error {
 		rows, err := pick(ctx, tx, b, pace)
 		if err != nil {
@@ -131,7 +131,7 @@ func (h *ByHand) Backfill(ctx context.Context, b poller.Backfill, pace time.Dura
 		err = h.change(ctx, work)
 	}
 	if err != nil {
-		return poller.Backfilled{}, attempted("backfill", "backfill", err)
+		return operator.Backfilled{}, attempted("backfill", "backfill", err)
 	}
 	return done, nil
 }

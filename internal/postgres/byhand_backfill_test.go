@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // everyKind seeds one row of each kind that a backfill tells apart.
@@ -31,72 +31,74 @@ func at(h *hand, offset string) *time.Time {
 func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		payload func(h *hand) poller.Backfill
-		want    poller.Backfilled
+		payload func(h *hand) operator.Backfill
+		want    operator.Backfilled
 		moved   []string // ids whose row changed or came
 	}{
 		"ids: new, finished, later and due ones": {
-			func(*hand) poller.Backfill {
-				return poller.Backfill{JobIDs: []string{"new", "done", "later", "due", "leased"}}
+			func(*hand) operator.Backfill {
+				return operator.Backfill{JobIDs: []string{"new", "done", "later", "due", "leased"}}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 2},
+			operator.Backfilled{Registered: 1, Reopened: 2},
 			[]string{"done", "later", "new"},
 		},
 		"states, rows without created_at too": {
-			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"failed", "stopped"}} },
-			poller.Backfilled{Reopened: 3, Note: `no finished row is in state "stopped"; states in the table: failed 3, completed 1`},
+			func(*hand) operator.Backfill { return operator.Backfill{States: []string{"failed", "stopped"}} },
+			operator.Backfilled{Reopened: 3, Note: `no finished row is in state "stopped"; states in the table: failed 3, completed 1`},
 			[]string{"adopted", "failed_1", "failed_2"},
 		},
 		"states in a window, its start within": {
-			func(h *hand) poller.Backfill {
+			func(h *hand) operator.Backfill {
 				after := value[time.Time](h, `SELECT created_at FROM video_jobs WHERE job_id = 'failed_1'`)
 				before := value[time.Time](h, `SELECT created_at FROM video_jobs WHERE job_id = 'failed_2'`)
-				return poller.Backfill{States: []string{"failed", "completed"}, CreatedAfter: &after, CreatedBefore: &before}
+				return operator.Backfill{States: []string{"failed", "completed"}, CreatedAfter: &after, CreatedBefore: &before}
 			},
-			poller.Backfilled{Reopened: 1},
+			operator.Backfilled{Reopened: 1},
 			[]string{"failed_1"},
 		},
 		"a window does not narrow ids": {
-			func(h *hand) poller.Backfill {
-				return poller.Backfill{JobIDs: []string{"adopted"}, States: []string{"failed"}, CreatedAfter: at(h, "-3 days")}
+			func(h *hand) operator.Backfill {
+				return operator.Backfill{JobIDs: []string{"adopted"}, States: []string{"failed"}, CreatedAfter: at(h, "-3 days")}
 			},
-			poller.Backfilled{Reopened: 2},
+			operator.Backfilled{Reopened: 2},
 			[]string{"adopted", "failed_2"},
 		},
 		"overdue": {
-			func(*hand) poller.Backfill { return poller.Backfill{Overdue: true} },
-			poller.Backfilled{Reopened: 1},
+			func(*hand) operator.Backfill { return operator.Backfill{Overdue: true} },
+			operator.Backfilled{Reopened: 1},
 			[]string{"backoff"},
 		},
 		"overdue outside its window": {
-			func(h *hand) poller.Backfill { return poller.Backfill{Overdue: true, CreatedAfter: at(h, "-2 days")} },
-			poller.Backfilled{},
+			func(h *hand) operator.Backfill {
+				return operator.Backfill{Overdue: true, CreatedAfter: at(h, "-2 days")}
+			},
+			operator.Backfilled{},
 			nil,
 		},
 		"a limit takes the oldest first": {
-			func(*hand) poller.Backfill {
-				return poller.Backfill{States: []string{"failed", "completed"}, Overdue: true, Limit: 3}
+			func(*hand) operator.Backfill {
+				return operator.Backfill{States: []string{"failed", "completed"}, Overdue: true, Limit: 3}
 			},
-			poller.Backfilled{Reopened: 3},
+			operator.Backfilled{Reopened: 3},
 			[]string{"adopted", "done", "failed_1"},
 		},
 		"a limit over ids": {
-			func(*hand) poller.Backfill {
-				return poller.Backfill{JobIDs: []string{"new_2", "new_1", "failed_2"}, Limit: 2}
+			func(*hand) operator.Backfill {
+				return operator.Backfill{JobIDs: []string{"new_2", "new_1", "failed_2"}, Limit: 2}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 1},
+			operator.Backfilled{Registered: 1, Reopened: 1},
 			[]string{"failed_2", "new_1"},
 		},
 		"a state that no row has": {
-			func(*hand) poller.Backfill { return poller.Backfill{States: []string{"expired"}} },
-			poller.Backfilled{Note: `no finished row is in state "expired"; states in the table: failed 3, completed 1`},
+			func(*hand) operator.Backfill { return operator.Backfill{States: []string{"expired"}} },
+			operator.Backfilled{Note: `no finished row is in state "expired"; states in the table: failed 3, completed 1`},
 			nil,
 		},
 		"everything at once": {
-			func(*hand) poller.Backfill {
-				return poller.Backfill{JobIDs: []string{"new", "failed_1", "backoff"}, States: []string{"failed"}, Overdue: true}
+			func(*hand) operator.Backfill {
+				return operator.Backfill{JobIDs: []string{"new", "failed_1", "backoff"}, States: []string{"failed"}, Overdue: true}
 			},
-			poller.Backfilled{Registered: 1, Reopened: 4},
+			operator.Backfilled{Registered: 1, Reopened: 4},
 			[]string{"adopted", "backoff", "failed_1", "failed_2", "new"},
 		},
 	}
@@ -141,7 +143,7 @@ func TestBackfillKeepsARowsHistoryAndLease(t *testing.T) {
 	kept := `SELECT concat_ws('|', job_id, created_at, polls, last_error, sume_status, final_status, leased_until) FROM video_jobs ORDER BY job_id`
 	before := h.lines(kept)
 	lease := value[string](h, `SELECT lease_id::text FROM video_jobs WHERE job_id = 'leased'`)
-	h.backfill(poller.Backfill{JobIDs: []string{"leased"}, States: []string{"failed", "completed"}, Overdue: true}, time.Second)
+	h.backfill(operator.Backfill{JobIDs: []string{"leased"}, States: []string{"failed", "completed"}, Overdue: true}, time.Second)
 
 	if diff := cmp.Diff(before, h.lines(kept)); diff != "" {
 		t.Errorf("history (-before +after):\n%s", diff)
@@ -163,7 +165,7 @@ func TestBackfillSpreadsWhatLiesBeyondTheFirstHundred(t *testing.T) {
 	t.Parallel()
 	h := newHand(t)
 	ids := names("job_", 150)
-	payload := poller.Backfill{JobIDs: ids}
+	payload := operator.Backfill{JobIDs: ids}
 	h.backfill(payload, 2*time.Second)
 
 	base := value[time.Time](h, `SELECT next_poll_at FROM video_jobs WHERE job_id = $1`, ids[0])
@@ -174,7 +176,7 @@ func TestBackfillSpreadsWhatLiesBeyondTheFirstHundred(t *testing.T) {
 		}
 	}
 	sum := h.checksum()
-	if got := h.backfill(payload, 2*time.Second); got != (poller.Backfilled{}) || h.checksum() != sum {
+	if got := h.backfill(payload, 2*time.Second); got != (operator.Backfilled{}) || h.checksum() != sum {
 		t.Errorf("asked again it did %+v", got)
 	}
 	h.backfill(payload, time.Hour)

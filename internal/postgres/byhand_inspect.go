@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -19,7 +20,7 @@ const (
 	stuckAfter     = 10 * time.Minute
 )
 
-// overview counts what is followed, over the due index. $2 is poller.LongRunning.
+// overview counts what is followed, over the due index. $2 is operator.LongRunning.
 var overview = `
 SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint, c.pending, c.due,
        CASE WHEN c.oldest IS NULL THEN 0 ELSE ` + elapsedSince("c.oldest") + ` END,
@@ -51,13 +52,13 @@ SELECT coalesce((SELECT b.reads FROM read_budget b
                   WHERE b.day = (statement_timestamp() AT TIME ZONE 'UTC')::date), 0)`
 
 // Inspect looks, in one snapshot that writes nothing.
-func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (poller.Inspection, error) {
+func (h *ByHand) Inspect(ctx context.Context, q operator.Inspect, perDay int) (operator.Inspection, error) {
 	limit := q.Limit
 	if limit == 0 {
-		limit = poller.DefaultInspectLimit
+		limit = operator.DefaultInspectLimit
 	}
-	limit = min(limit, poller.MaxInspectRows)
-	seen := poller.Inspection{Mode: poller.ModeInspect}
+	limit = min(limit, operator.MaxInspectRows)
+	seen := operator.Inspection{Mode: operator.ModeInspect}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := h.inTx(ctx, options, func(tx pgx.Tx) error {
 		if err := look(ctx, tx, &seen); err != nil {
@@ -72,7 +73,7 @@ func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (pol
 		return lookAtJobs(ctx, tx, &seen, q.JobIDs)
 	})
 	if err != nil {
-		return poller.Inspection{}, attempted("inspect", "inspect.job_ids", err)
+		return operator.Inspection{}, attempted("inspect", "inspect.job_ids", err)
 	}
 	if perDay > 0 {
 		left := max(perDay-seen.ReadsToday, 0)
@@ -82,10 +83,10 @@ func (h *ByHand) Inspect(ctx context.Context, q poller.Inspect, perDay int) (pol
 }
 
 // look fills in the figures.
-func look(ctx context.Context, tx pgx.Tx, seen *poller.Inspection) error {
+func look(ctx context.Context, tx pgx.Tx, seen *operator.Inspection) error {
 	var at, oldest int64
 	var pending int
-	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen), micros(poller.LongRunning)).
+	err := tx.QueryRow(ctx, overview, int64(maxPendingSeen), micros(operator.LongRunning)).
 		Scan(&at, &pending, &seen.Due, &oldest, &seen.Leased, &seen.FailingTotal, &seen.LongRunningTotal)
 	if err != nil {
 		return fmt.Errorf("count pending jobs: %w", err)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 	"sumepoller/internal/postgres"
 )
 
-func (h *hand) inspect(q poller.Inspect, perDay int) poller.Inspection {
+func (h *hand) inspect(q operator.Inspect, perDay int) operator.Inspection {
 	h.t.Helper()
 	seen, err := h.Inspect(h.t.Context(), q, perDay)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestInspectTellsWhatIsInTheTable(t *testing.T) {
 		('order-3', '{}', 'accepted', NULL, now()), ('order-4', '{}', 'rejected', '402', now())`)
 	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, job_id, last_error) VALUES ('order-5', '{}', 'unrecorded', 'job_5', 'SQLSTATE 23502')`)
 	before := h.checksum()
-	got := h.inspect(poller.Inspect{}, 100)
+	got := h.inspect(operator.Inspect{}, 100)
 
 	if diff := cmp.Diff(map[string]int{"pending": 4, "failed": 3, "completed": 1}, got.States); diff != "" || !got.StatesExact {
 		t.Errorf("states, exact %v (-want +got):\n%s", got.StatesExact, diff)
@@ -67,7 +67,7 @@ func TestInspectShowsRowsByID(t *testing.T) {
 	h := newHand(t)
 	h.exec(everyKind)
 	h.exec(`UPDATE video_jobs SET next_poll_at = 'infinity' WHERE job_id = 'later'`)
-	got := h.inspect(poller.Inspect{JobIDs: []string{"nobody's", "leased", "adopted", "later"}, Limit: 1}, 0)
+	got := h.inspect(operator.Inspect{JobIDs: []string{"nobody's", "leased", "adopted", "later"}, Limit: 1}, 0)
 	if got.ReadsLeft != nil {
 		t.Errorf("reads left %d where there is no limit", *got.ReadsLeft)
 	}
@@ -106,7 +106,7 @@ func TestInspect_DueAndLongRunning(t *testing.T) {
 		('young',    'pending',   now() + interval '1 hour',   now() - interval '23 hours', '-infinity',                   0, 80, 'processing', now()),
 		('adopted',  'pending',   now() + interval '1 hour',   NULL,                        '-infinity',                   0, 80, 'processing', now()),
 		('finished', 'completed', now() - interval '3 hours',  now() - interval '50 days',  '-infinity',                   0, 7, 'completed', now())`)
-	got := h.inspect(poller.Inspect{}, 0)
+	got := h.inspect(operator.Inspect{}, 0)
 	var due, long []string
 	for _, j := range got.OldestDue {
 		due = append(due, fmt.Sprint(j.JobID, " ", j.DueSeconds/60, " ", j.LostLeases, " ", j.LeasedUntil != nil, " ", j.LastPolledAt != nil))
@@ -120,7 +120,7 @@ func TestInspect_DueAndLongRunning(t *testing.T) {
 	if diff := cmp.Diff([]string{"endless 1080 true 9000 processing true", "long 25 true 90 processing true"}, long); diff != "" || got.LongRunningTotal != 2 {
 		t.Errorf("long-running, %d (-want +got):\n%s", got.LongRunningTotal, diff)
 	}
-	if got := h.inspect(poller.Inspect{Limit: 1}, 0); len(got.OldestDue) != 1 || len(got.LongRunning) != 1 || got.LongRunningTotal != 2 {
+	if got := h.inspect(operator.Inspect{Limit: 1}, 0); len(got.OldestDue) != 1 || len(got.LongRunning) != 1 || got.LongRunningTotal != 2 {
 		t.Errorf("with a limit of 1: %+v, %+v of %d", got.OldestDue, got.LongRunning, got.LongRunningTotal)
 	}
 }
@@ -128,7 +128,7 @@ func TestInspect_DueAndLongRunning(t *testing.T) {
 func TestInspectOfAnEmptyTableHoldsEmptyLists(t *testing.T) {
 	t.Parallel()
 	h := newHand(t)
-	b, err := json.Marshal(h.inspect(poller.Inspect{}, 0))
+	b, err := json.Marshal(h.inspect(operator.Inspect{}, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,15 +147,15 @@ func TestInspect_ManyRows(t *testing.T) {
 		       jsonb_build_object('url', 'https://signed.example/final?sig=' || i), 'secret-order-' || i, 'secret-key' FROM generate_series(1, 100000) i`)
 	h.exec(`INSERT INTO video_submissions (idempotency_key, request, state, last_error)
 		VALUES ('order-1', '{"prompt": "secret-prompt"}', 'sending', 'see HTTPS://signed.example/x')`)
-	ids := make([]string, poller.MaxInspectRows)
+	ids := make([]string, operator.MaxInspectRows)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("job_%d", i+1)
 	}
-	var got poller.Inspection
+	var got operator.Inspection
 	db := table{t, h.url, h.pool}
 	_, pool := db.single()
 	h.ByHand = postgres.NewByHand(pool)
-	blocks := db.blocks(pool, func() { got = h.inspect(poller.Inspect{JobIDs: ids, Limit: 1_000_000}, 10_000) })
+	blocks := db.blocks(pool, func() { got = h.inspect(operator.Inspect{JobIDs: ids, Limit: 1_000_000}, 10_000) })
 	t.Logf("%d blocks", blocks)
 	if blocks > 100_000 { // one a row: a few scans, nothing looked up for each
 		t.Errorf("touched %d blocks, want at most 100000", blocks)
@@ -170,12 +170,12 @@ func TestInspect_ManyRows(t *testing.T) {
 		"oldest due":   {len(got.OldestDue), got.OldestDue[0].JobID},
 		"long-running": {len(got.LongRunning), got.LongRunning[0].JobID},
 	} {
-		if c.rows != poller.MaxInspectListed || c.first != "job_100000" || got.LongRunningTotal != 100_000 {
-			t.Errorf("%s: %d rows from %s on of %d, want %d from job_100000 on", name, c.rows, c.first, got.LongRunningTotal, poller.MaxInspectListed)
+		if c.rows != operator.MaxInspectListed || c.first != "job_100000" || got.LongRunningTotal != 100_000 {
+			t.Errorf("%s: %d rows from %s on of %d, want %d from job_100000 on", name, c.rows, c.first, got.LongRunningTotal, operator.MaxInspectListed)
 		}
 	}
-	if len(got.Failing) != poller.MaxInspectRows || got.Failing[0].JobID != "job_100000" {
-		t.Errorf("%d failing jobs from %s on, want %d from job_100000 on", len(got.Failing), got.Failing[0].JobID, poller.MaxInspectRows)
+	if len(got.Failing) != operator.MaxInspectRows || got.Failing[0].JobID != "job_100000" {
+		t.Errorf("%d failing jobs from %s on, want %d from job_100000 on", len(got.Failing), got.Failing[0].JobID, operator.MaxInspectRows)
 	}
 	b, err := json.Marshal(got)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
 )
@@ -17,7 +18,7 @@ import (
 func (h *hand) lease(mark byte) ([]poller.Job, poller.LeaseID) {
 	h.t.Helper()
 	id := poller.LeaseID{mark}
-	got, err := postgres.NewStore(h.pool).Claim(h.t.Context(), poller.ClaimRequest{Lease: id, Limit: 1000, For: time.Minute, Ceiling: -1})
+	got, err := postgres.NewStore(h.pool).Claim(h.t.Context(), poller.ClaimRequest{Lease: id, Limit: 1000, For: time.Minute, PaceLine: -1})
 	if err != nil {
 		h.t.Fatalf("Claim: %v", err)
 	}
@@ -33,7 +34,7 @@ func (h *hand) settle(batch []poller.Settlement) []poller.Outcome {
 		if err != nil {
 			h.t.Errorf("Settle: %v", err)
 		}
-		if err != nil || !slices.Contains(got, poller.Again) {
+		if err != nil || !slices.Contains(got, poller.Locked) {
 			return got
 		}
 	}
@@ -77,7 +78,7 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 	t.Run("where twins settle at once and ask again", func(t *testing.T) {
 		t.Parallel()
 		h := newHand(t)
-		h.backfill(poller.Backfill{JobIDs: names("job_", 50)}, time.Second)
+		h.backfill(operator.Backfill{JobIDs: names("job_", 50)}, time.Second)
 		jobs, lease := h.lease(1)
 		conn := h.listen()
 		var twins sync.WaitGroup
@@ -93,7 +94,7 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 	t.Run("where the settler's connection is cut before its commit", func(t *testing.T) {
 		t.Parallel()
 		h := newHand(t)
-		h.backfill(poller.Backfill{JobIDs: names("job_", 50)}, time.Second)
+		h.backfill(operator.Backfill{JobIDs: names("job_", 50)}, time.Second)
 		jobs, lease := h.lease(1)
 		conn := h.listen()
 		open := h.gate("%")
@@ -109,7 +110,7 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 		}
 		open()
 		for i, got := range <-done {
-			if got != poller.Done {
+			if got != poller.Written {
 				t.Errorf("%s came out %v", jobs[i].ID, got)
 			}
 		}
@@ -120,15 +121,15 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 	t.Run("where a stop comes while it is read", func(t *testing.T) {
 		t.Parallel()
 		h := newHand(t)
-		h.backfill(poller.Backfill{JobIDs: []string{"job_1", "job_2"}}, time.Second)
+		h.backfill(operator.Backfill{JobIDs: []string{"job_1", "job_2"}}, time.Second)
 		jobs, lease := h.lease(1)
 		conn := h.listen()
 		h.stop("job_1")
-		h.backfill(poller.Backfill{JobIDs: []string{"job_1"}}, time.Second)
+		h.backfill(operator.Backfill{JobIDs: []string{"job_1"}}, time.Second)
 		for i, got := range h.settle(finishAll(jobs, lease)) {
-			want := poller.Done
+			want := poller.Written
 			if jobs[i].ID == "job_1" {
-				want = poller.Lost
+				want = poller.LeaseLost
 			}
 			if got != want {
 				t.Errorf("%s came out %v, want %v", jobs[i].ID, got, want)
@@ -150,7 +151,7 @@ func TestListenerHearsNothingBeforeTheCommit(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			h := newHand(t)
-			h.backfill(poller.Backfill{JobIDs: []string{"job_1"}}, time.Second)
+			h.backfill(operator.Backfill{JobIDs: []string{"job_1"}}, time.Second)
 			conn := h.listen()
 			open := h.gate("%")
 			done := make(chan struct{})
@@ -177,7 +178,7 @@ ORDER BY finished_at, job_id`
 func TestCatchUpFindsWhatCommittedLateToo(t *testing.T) {
 	t.Parallel()
 	h := newHand(t)
-	h.backfill(poller.Backfill{JobIDs: []string{"first", "second"}}, time.Second)
+	h.backfill(operator.Backfill{JobIDs: []string{"first", "second"}}, time.Second)
 	jobs, lease := h.lease(1)
 	batch := finishAll(jobs, lease)
 	open := h.gate("first")

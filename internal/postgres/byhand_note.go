@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -22,7 +23,7 @@ const maxStatesNamed = 20
 //
 // In a table too large to be counted, where a limit or a window left rows out, a
 // state may have rows that nothing here has seen: then nothing is said of it.
-func stateNote(ctx context.Context, tx pgx.Tx, b poller.Backfill, rows *backfillRows) (string, error) {
+func stateNote(ctx context.Context, tx pgx.Tx, b operator.Backfill, rows *backfillRows) (string, error) {
 	absent := slices.DeleteFunc(slices.Clone(b.States), func(state string) bool { return rows.states[state] })
 	if len(absent) == 0 {
 		return "", nil

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
 )
 
@@ -45,7 +45,7 @@ func TestBackfillOfAnyPayload(t *testing.T) {
 				rt.Fatalf("%s: %v", sql, err)
 			}
 		}
-		do := func(b poller.Backfill, pace time.Duration) poller.Backfilled {
+		do := func(b operator.Backfill, pace time.Duration) operator.Backfilled {
 			done, err := byHand.Backfill(ctx, b, pace)
 			if err != nil {
 				rt.Fatalf("Backfill: %v", err)
@@ -72,7 +72,7 @@ func TestBackfillOfAnyPayload(t *testing.T) {
 		}
 		run(keepRows)
 		// Rows reopened by their state are no longer in it: those behind move up.
-		if again := do(b, pace); len(b.States) == 0 && again != (poller.Backfilled{}) {
+		if again := do(b, pace); len(b.States) == 0 && again != (operator.Backfilled{}) {
 			rt.Fatalf("asked again it did %+v", again)
 		}
 		if n := number(ctx, rt, pool, movedLater); n != 0 {
@@ -99,8 +99,8 @@ func drawTable(rt *rapid.T, run func(string, ...any)) {
 		  FROM generate_series(1, $1::integer) i`, rows, rapid.SampledFrom([]int{1, 3, 5, 7}).Draw(rt, "mix"))
 }
 
-func drawBackfill(rt *rapid.T) poller.Backfill {
-	var b poller.Backfill
+func drawBackfill(rt *rapid.T) operator.Backfill {
+	var b operator.Backfill
 	for i := range rapid.IntRange(0, 130).Draw(rt, "ids") {
 		b.JobIDs = append(b.JobIDs, fmt.Sprintf("job_%d", 60+i))
 	}

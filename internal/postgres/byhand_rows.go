@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // backfillRows are the rows that a backfill means, in the order of their
@@ -24,7 +24,7 @@ type backfillRows struct {
 
 // pick finds out what the payload means, without a lock: a limit then takes
 // the same rows for twins that were sent at once.
-func pick(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (*backfillRows, error) {
+func pick(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (*backfillRows, error) {
 	found, err := tx.Query(ctx, pickRows, list(b.JobIDs), list(b.States), b.Overdue,
 		instantOf(b.CreatedAfter), instantOf(b.CreatedBefore), int64(b.Limit), micros(pace), int64(maxBackfill+1))
 	if err != nil {
@@ -56,23 +56,23 @@ func pick(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration)
 }
 
 // tooMany names the field that brings the payload down to what is taken.
-func tooMany(b poller.Backfill) error {
+func tooMany(b operator.Backfill) error {
 	if n := len(b.JobIDs); n > maxBackfill {
-		return poller.Refused(fmt.Sprintf("backfill.job_ids: %d ids; one backfill takes at most %d rows, so split them", n, maxBackfill))
+		return operator.InvalidRequest(fmt.Sprintf("backfill.job_ids: %d ids; one backfill takes at most %d rows, so split them", n, maxBackfill))
 	}
-	return poller.Refused(fmt.Sprintf("backfill.limit: want at most %d, since the payload means more rows than that", maxBackfill))
+	return operator.InvalidRequest(fmt.Sprintf("backfill.limit: want at most %d, since the payload means more rows than that", maxBackfill))
 }
 
 // count tells what apply would do.
-func (r *backfillRows) count() poller.Backfilled {
-	return poller.Backfilled{Registered: len(r.newIDs), Reopened: r.changed}
+func (r *backfillRows) count() operator.Backfilled {
+	return operator.Backfilled{Registered: len(r.newIDs), Reopened: r.changed}
 }
 
 // apply registers what is new, then locks what changes, then changes it. The
 // times are taken from the database's clock after the locks are held, so that
 // a twin that had to wait comes later and moves nothing.
-func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (poller.Backfilled, error) {
-	var done poller.Backfilled
+func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (operator.Backfilled, error) {
+	var done operator.Backfilled
 	if len(r.newIDs) > 0 {
 		added, err := tx.Exec(ctx, addRows, r.newIDs, r.newPlaces, micros(pace))
 		if err != nil {
@@ -102,7 +102,7 @@ type lockedRows struct {
 	places []int64
 }
 
-func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b poller.Backfill, pace time.Duration) (lockedRows, error) {
+func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (lockedRows, error) {
 	var locked lockedRows
 	found, err := tx.Query(ctx, lockRows, r.ids, r.asked, list(b.States), b.Overdue, micros(pace))
 	if err != nil {

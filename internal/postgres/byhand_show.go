@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // leasedNow holds for a row v under a lease. One that ends later than any lease
@@ -85,8 +85,8 @@ SELECT v.job_id, coalesce(v.state, ''), v.sume_status, ` + shownTime("v.created_
 
 // lookAtTrouble lists what does not get on: jobs that wait, run for too long or
 // fail, and unfinished posts. A list that look counted as empty is not walked for.
-func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
-	if err := lookAtDue(ctx, tx, seen, int64(min(limit, poller.MaxInspectListed))); err != nil {
+func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int) error {
+	if err := lookAtDue(ctx, tx, seen, int64(min(limit, operator.MaxInspectListed))); err != nil {
 		return err
 	}
 	if err := lookAtFailing(ctx, tx, seen, limit); err != nil {
@@ -95,20 +95,20 @@ func lookAtTrouble(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limi
 	return lookAtSubmissions(ctx, tx, seen, limit)
 }
 
-func lookAtDue(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int64) error {
-	var due poller.DueJob
+func lookAtDue(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int64) error {
+	var due operator.DueJob
 	rows, err := tx.Query(ctx, oldestDue, limit)
 	seen.OldestDue, err = collect(rows, err, &due,
 		&due.JobID, &due.DueSeconds, &due.LostLeases, instant{&due.LeasedUntil}, instant{&due.LastPolledAt})
 	if err != nil {
 		return fmt.Errorf("list due jobs: %w", err)
 	}
-	seen.LongRunning = []poller.LongJob{}
+	seen.LongRunning = []operator.LongJob{}
 	if seen.LongRunningTotal == 0 {
 		return nil
 	}
-	var long poller.LongJob
-	rows, err = tx.Query(ctx, longRunning, micros(poller.LongRunning), limit, int64(maxPendingSeen))
+	var long operator.LongJob
+	rows, err = tx.Query(ctx, longRunning, micros(operator.LongRunning), limit, int64(maxPendingSeen))
 	seen.LongRunning, err = collect(rows, err, &long,
 		&long.JobID, instant{&long.CreatedAt}, &long.AgeSeconds, &long.Polls, &long.SumeStatus, instant{&long.NextPollAt})
 	if err != nil {
@@ -117,12 +117,12 @@ func lookAtDue(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit in
 	return nil
 }
 
-func lookAtFailing(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
-	seen.Failing = []poller.FailingJob{}
+func lookAtFailing(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int) error {
+	seen.Failing = []operator.FailingJob{}
 	if seen.FailingTotal == 0 {
 		return nil
 	}
-	var failing poller.FailingJob
+	var failing operator.FailingJob
 	rows, err := tx.Query(ctx, failingJobs, int64(limit), int64(maxPendingSeen))
 	seen.Failing, err = collect(rows, err, &failing,
 		&failing.JobID, instant{&failing.FailingSince}, &failing.ConsecutiveErrors, &failing.LastError, instant{&failing.LastPolledAt}, instant{&failing.NextPollAt})
@@ -135,13 +135,13 @@ func lookAtFailing(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limi
 	return nil
 }
 
-func lookAtSubmissions(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, limit int) error {
+func lookAtSubmissions(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int) error {
 	err := tx.QueryRow(ctx, countUnfinished, micros(stuckAfter), int64(maxPendingSeen)).
 		Scan(&seen.SubmissionsTotal, &seen.SubmissionsStuck)
 	if err != nil {
 		return fmt.Errorf("count submissions: %w", err)
 	}
-	var sub poller.Unfinished
+	var sub operator.Unfinished
 	rows, err := tx.Query(ctx, unfinished, int64(limit))
 	if seen.Submissions, err = collect(rows, err, &sub, &sub.IdempotencyKey, &sub.State, &sub.JobID, &sub.AgeSeconds, &sub.LastError); err != nil {
 		return fmt.Errorf("list submissions: %w", err)
@@ -153,8 +153,8 @@ func lookAtSubmissions(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, 
 }
 
 // lookAtJobs shows rows by id.
-func lookAtJobs(ctx context.Context, tx pgx.Tx, seen *poller.Inspection, ids []string) error {
-	var j poller.JobRow
+func lookAtJobs(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, ids []string) error {
+	var j operator.JobRow
 	rows, err := tx.Query(ctx, showJobs, ids)
 	seen.Jobs, err = collect(rows, err, &j,
 		&j.JobID, &j.State, &j.SumeStatus, instant{&j.CreatedAt}, instant{&j.NextPollAt}, instant{&j.LeasedUntil},

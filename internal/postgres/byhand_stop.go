@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // lockPending locks the rows to stop, in the order of job_id. coalesce hides
@@ -41,7 +41,7 @@ const countKnown = `
 SELECT count(*) FROM video_jobs v WHERE v.job_id = ANY ($1::text[])`
 
 // Stop finishes pending rows as stopped.
-func (h *ByHand) Stop(ctx context.Context, s poller.Stop) (poller.Stopped, error) {
+func (h *ByHand) Stop(ctx context.Context, s operator.Stop) (operator.Stopped, error) {
 	var ended, known int
 	err := h.change(ctx, func(tx pgx.Tx) error {
 		held, err := tx.Query(ctx, lockPending, list(s.JobIDs))
@@ -61,13 +61,13 @@ func (h *ByHand) Stop(ctx context.Context, s poller.Stop) (poller.Stopped, error
 		return nil
 	})
 	if err != nil {
-		return poller.Stopped{}, attempted("stop", "stop.job_ids", err)
+		return operator.Stopped{}, attempted("stop", "stop.job_ids", err)
 	}
-	return poller.Stopped{
-		Mode:            poller.ModeStop,
-		Finished:        map[string]int{poller.StateStopped: ended},
+	return operator.Stopped{
+		Mode:            operator.ModeStop,
+		Finished:        map[string]int{operator.StateStopped: ended},
 		AlreadyFinished: known - ended,
 		Unknown:         len(s.JobIDs) - known,
-		Note:            poller.StopNote,
+		Note:            operator.StopNote,
 	}, nil
 }

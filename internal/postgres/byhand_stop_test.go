@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 func TestStopEndsPendingRowsAndNoOthers(t *testing.T) {
@@ -16,8 +16,8 @@ func TestStopEndsPendingRowsAndNoOthers(t *testing.T) {
 	h.exec(everyKind)
 	finished := h.lines(`SELECT v::text FROM video_jobs v WHERE state <> 'pending' ORDER BY job_id`)
 	got := h.stop("done", "backoff", "leased", "nobody's", "due")
-	want := poller.Stopped{
-		Mode: "stop", Finished: map[string]int{"stopped": 3}, AlreadyFinished: 1, Unknown: 1, Note: poller.StopNote,
+	want := operator.Stopped{
+		Mode: "stop", Finished: map[string]int{"stopped": 3}, AlreadyFinished: 1, Unknown: 1, Note: operator.StopNote,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
@@ -33,7 +33,7 @@ func TestStopEndsPendingRowsAndNoOthers(t *testing.T) {
 	if again := h.stop("backoff", "leased", "due"); again.Finished["stopped"] != 0 || again.AlreadyFinished != 3 || h.checksum() != sum {
 		t.Errorf("asked again it did %+v", again)
 	}
-	if did := h.backfill(poller.Backfill{JobIDs: []string{"due"}}, time.Second); did.Reopened != 1 {
+	if did := h.backfill(operator.Backfill{JobIDs: []string{"due"}}, time.Second); did.Reopened != 1 {
 		t.Errorf("a backfill reopened %d stopped rows, want 1", did.Reopened)
 	}
 }
@@ -43,7 +43,7 @@ func TestStopAnnouncesEachJobOnceToAListener(t *testing.T) {
 	h := newHand(t)
 	odd := "a \"quoted\" \\ id: \u00e9"
 	ids := append(names("job_", 50), odd)
-	h.backfill(poller.Backfill{JobIDs: ids}, time.Second)
+	h.backfill(operator.Backfill{JobIDs: ids}, time.Second)
 	conn := h.listen()
 	var twins sync.WaitGroup
 	for range 4 {

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
 )
 
@@ -84,7 +84,7 @@ SELECT md5(coalesce((SELECT string_agg(v::text, '|' ORDER BY v.job_id) FROM vide
         || coalesce((SELECT string_agg(b::text, '|' ORDER BY b.day) FROM read_budget b), ''))`)
 }
 
-func (h *hand) backfill(b poller.Backfill, pace time.Duration) poller.Backfilled {
+func (h *hand) backfill(b operator.Backfill, pace time.Duration) operator.Backfilled {
 	h.t.Helper()
 	done, err := h.Backfill(h.t.Context(), b, pace)
 	if err != nil {
@@ -93,9 +93,9 @@ func (h *hand) backfill(b poller.Backfill, pace time.Duration) poller.Backfilled
 	return done
 }
 
-func (h *hand) stop(ids ...string) poller.Stopped {
+func (h *hand) stop(ids ...string) operator.Stopped {
 	h.t.Helper()
-	s, err := h.Stop(h.t.Context(), poller.Stop{JobIDs: ids})
+	s, err := h.Stop(h.t.Context(), operator.Stop{JobIDs: ids})
 	if err != nil {
 		h.t.Fatalf("Stop: %v", err)
 	}
@@ -141,7 +141,7 @@ func (h *hand) waiting(sessions int) {
 
 func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 	t.Parallel()
-	backfill := poller.Backfill{JobIDs: []string{"job_1", "job_2", "job_3"}}
+	backfill := operator.Backfill{JobIDs: []string{"job_1", "job_2", "job_3"}}
 	seed := `INSERT INTO video_jobs (job_id, state) VALUES ('job_1', 'failed'), ('job_2', 'failed')`
 
 	t.Run("longer than it waits", func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 		if h.checksum() != before {
 			t.Error("a refused backfill changed rows")
 		}
-		if got, want := h.backfill(backfill, time.Second), (poller.Backfilled{Registered: 1, Reopened: 2}); got != want {
+		if got, want := h.backfill(backfill, time.Second), (operator.Backfilled{Registered: 1, Reopened: 2}); got != want {
 			t.Errorf("asked again: %+v, want %+v", got, want)
 		}
 	})
@@ -167,11 +167,11 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 		h := newHand(t)
 		h.exec(seed)
 		release := h.hold("job_1")
-		done := make(chan poller.Backfilled, 1)
+		done := make(chan operator.Backfilled, 1)
 		go func() { done <- h.backfill(backfill, time.Second) }()
 		h.waiting(1)
 		release()
-		if got, want := <-done, (poller.Backfilled{Registered: 1, Reopened: 2}); got != want {
+		if got, want := <-done, (operator.Backfilled{Registered: 1, Reopened: 2}); got != want {
 			t.Errorf("did %+v, want %+v", got, want)
 		}
 	})
@@ -180,7 +180,7 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 		h := newHand(t)
 		h.exec(`INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('job_1', now() - interval '1 minute'), ('job_2', now() + interval '1 hour')`)
 		defer h.hold("job_1")()
-		if got, want := h.backfill(backfill, time.Second), (poller.Backfilled{Registered: 1, Reopened: 1}); got != want {
+		if got, want := h.backfill(backfill, time.Second), (operator.Backfilled{Registered: 1, Reopened: 1}); got != want {
 			t.Errorf("did %+v, want %+v", got, want)
 		}
 	})
@@ -190,8 +190,8 @@ func TestBackfillOfMoreThanOneTransactionBears(t *testing.T) {
 	t.Parallel()
 	h := newHand(t)
 	h.exec(`INSERT INTO video_jobs (job_id, state) SELECT 'job_' || i, 'failed' FROM generate_series(1, 250001) i`)
-	_, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}}, time.Second)
-	var refused poller.Refused
+	_, err := h.Backfill(t.Context(), operator.Backfill{States: []string{"failed"}}, time.Second)
+	var refused operator.InvalidRequest
 	if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "backfill.limit: ") {
 		t.Errorf("error %v, want one that asks for a limit", err)
 	}
@@ -199,7 +199,7 @@ func TestBackfillOfMoreThanOneTransactionBears(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("new_%d", i)
 	}
-	_, err = h.Backfill(t.Context(), poller.Backfill{JobIDs: many, DryRun: true}, time.Second)
+	_, err = h.Backfill(t.Context(), operator.Backfill{JobIDs: many, DryRun: true}, time.Second)
 	if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "backfill.job_ids: 250001 ids") {
 		t.Errorf("error %v, want one that asks to split the ids", err)
 	}

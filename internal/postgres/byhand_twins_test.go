@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
 )
 
@@ -21,13 +21,13 @@ func TestBackfillOfTwentyThousandIDsSentTwiceAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := poller.ParseRequest(payload)
+	request, err := operator.ParseRequest(payload)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pace := request.Backfill.Pace(120, 10_000)
 	var twins sync.WaitGroup
-	did := make([]poller.Backfilled, 2)
+	did := make([]operator.Backfilled, 2)
 	for i := range did {
 		twins.Go(func() { did[i] = h.backfill(*request.Backfill, pace) })
 	}
@@ -55,9 +55,9 @@ func TestBackfillByStateAndLimitSentTwiceAtOnceTakesTheSameRows(t *testing.T) {
 	// Both have picked their rows and wait for the first of them.
 	release := h.hold(h.lines(`SELECT job_id FROM video_jobs ORDER BY created_at LIMIT 10`)...)
 	var twins sync.WaitGroup
-	did := make([]poller.Backfilled, 2)
+	did := make([]operator.Backfilled, 2)
 	for i := range did {
-		twins.Go(func() { did[i] = h.backfill(poller.Backfill{States: []string{"failed"}, Limit: 10}, time.Second) })
+		twins.Go(func() { did[i] = h.backfill(operator.Backfill{States: []string{"failed"}, Limit: 10}, time.Second) })
 	}
 	h.waiting(2)
 	release()
@@ -81,9 +81,9 @@ func TestByHandWorkOfAllKindsAtOnceNeverDeadlocks(t *testing.T) {
 	h.ByHand = postgres.NewByHand(pgtest.Pool(t, h.with("pool_max_conns", "12")))
 	var all sync.WaitGroup
 	for range 10 {
-		all.Go(func() { h.backfill(poller.Backfill{JobIDs: ids}, time.Second) })
-		all.Go(func() { h.backfill(poller.Backfill{JobIDs: backwards[:300]}, time.Millisecond) })
-		all.Go(func() { h.backfill(poller.Backfill{States: []string{"stopped"}, Overdue: true}, time.Second) })
+		all.Go(func() { h.backfill(operator.Backfill{JobIDs: ids}, time.Second) })
+		all.Go(func() { h.backfill(operator.Backfill{JobIDs: backwards[:300]}, time.Millisecond) })
+		all.Go(func() { h.backfill(operator.Backfill{States: []string{"stopped"}, Overdue: true}, time.Second) })
 		all.Go(func() { h.stop(backwards...) })
 	}
 	all.Wait()
@@ -101,16 +101,16 @@ func TestByHandWithoutPreparedStatements(t *testing.T) {
 	h.exec(everyKind)
 	byHand := postgres.NewByHand(pgtest.Pool(t, h.with("default_query_exec_mode", "exec")))
 	after := time.Now().Add(-100 * 24 * time.Hour)
-	did, err := byHand.Backfill(t.Context(), poller.Backfill{
+	did, err := byHand.Backfill(t.Context(), operator.Backfill{
 		JobIDs: []string{"new"}, States: []string{"failed"}, Overdue: true, CreatedAfter: &after, Limit: 100,
 	}, 8640*time.Millisecond)
-	if want := (poller.Backfilled{Registered: 1, Reopened: 3}); err != nil || did != want {
+	if want := (operator.Backfilled{Registered: 1, Reopened: 3}); err != nil || did != want {
 		t.Errorf("Backfill = %+v, %v, want %+v", did, err, want)
 	}
-	if _, err := byHand.Inspect(t.Context(), poller.Inspect{JobIDs: []string{"done"}}, 100); err != nil {
+	if _, err := byHand.Inspect(t.Context(), operator.Inspect{JobIDs: []string{"done"}}, 100); err != nil {
 		t.Errorf("Inspect: %v", err)
 	}
-	if _, err := byHand.Stop(t.Context(), poller.Stop{JobIDs: []string{"new"}}); err != nil {
+	if _, err := byHand.Stop(t.Context(), operator.Stop{JobIDs: []string{"new"}}); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 }

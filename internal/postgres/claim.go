@@ -82,13 +82,13 @@ type leased struct {
 
 // lease runs the claim in one round trip, which is one transaction.
 func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
-	got := leased{limit: q.Limit, begun: q.Ceiling < 0}
+	got := leased{limit: q.Limit, begun: q.PaceLine < 0}
 	batch := &pgx.Batch{}
-	if q.Ceiling >= 0 {
+	if q.PaceLine >= 0 {
 		batch.Queue(lockDaySQL).Exec(func(pgconn.CommandTag) error { got.begun = true; return nil })
 	}
 	batch.Queue(claimSQL, s.claimArguments(q)...).
-		Query(func(rows pgx.Rows) error { return got.scan(rows, q.Ceiling) })
+		Query(func(rows pgx.Rows) error { return got.scan(rows, q.PaceLine) })
 	err := s.pool.SendBatch(ctx, batch).Close()
 	if err == nil && len(got.Jobs) > q.Limit {
 		err = errTooMany
@@ -97,7 +97,7 @@ func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
 }
 
 func (s *Store) claimArguments(q claimQuery) []any {
-	return []any{uuid(q.Lease), q.from, q.recall, micros(q.For), int64(q.Limit), int64(q.Ceiling), q.only, s.claim.leftOut()}
+	return []any{uuid(q.Lease), q.from, q.recall, micros(q.For), int64(q.Limit), int64(q.PaceLine), q.only, s.claim.leftOut()}
 }
 
 // dueJob is a claimed job with its due time.
@@ -133,7 +133,7 @@ func (l *leased) scan(rows pgx.Rows, ceiling int) error {
 		job := j
 		job.Late, job.Failing, job.Age = centuryOr(late), duration(failing), duration(age)
 		jobs = append(jobs, job)
-		l.Charged = charged
+		l.QuotaDate = charged
 		if !paid {
 			fresh++
 		}

@@ -113,11 +113,11 @@ func TestALostAnswerIsAskedForAgainAndCountsOnce(t *testing.T) {
 			}
 			cut.armed.Store(true)
 			first, second := got.Jobs[0].ID, got.Jobs[1].ID
-			if o := settle(t, s, finishing(first, r.Lease)); o[0] != poller.Done {
+			if o := settle(t, s, finishing(first, r.Lease)); o[0] != poller.Written {
 				t.Errorf("settle: %v", o)
 			}
 			cut.armed.Store(true)
-			if o := release(t, s, got.Day.Date, poller.Release{JobID: second, Lease: r.Lease, Unread: true}); o[0] != poller.Done {
+			if o := release(t, s, got.Day.Date, poller.Release{JobID: second, Lease: r.Lease, Unread: true}); o[0] != poller.Written {
 				t.Errorf("release: %v", o)
 			}
 			if row := db.row(first); row.Polls != 1 || row.State != "completed" {

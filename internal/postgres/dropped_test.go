@@ -44,10 +44,10 @@ func TestSettle_TriggerChangesWrite(t *testing.T) {
 			r := want(2)
 			claim(t, s, r)
 			refused := c.settle("job_1", r.Lease)
-			if got := settle(t, s, refused, finishing("job_2", r.Lease)); got[0] != poller.Declined || got[1] != poller.Done {
+			if got := settle(t, s, refused, finishing("job_2", r.Lease)); got[0] != poller.Refused || got[1] != poller.Written {
 				t.Errorf("outcomes %v, want declined and done", got)
 			}
-			if got := settle(t, s, errorAfter(refused)); got[0] != poller.Done {
+			if got := settle(t, s, errorAfter(refused)); got[0] != poller.Written {
 				t.Errorf("the error: %v, want done", got[0])
 			}
 			const written = `SELECT count(*) FROM video_jobs WHERE job_id = 'job_1' AND state = 'pending' AND leased_until = '-infinity'
@@ -83,7 +83,7 @@ func TestSettle_ErrorRefusedToo(t *testing.T) {
 			db.trigger(`(new.state <> 'pending' OR new.consecutive_errors > 0)`, body)
 			finish := finishing("job_1", r.Lease)
 			for _, one := range []poller.Settlement{finish, finish, errorAfter(finish)} { // the first answer is lost
-				if got := settle(t, s, one); got[0] != poller.Declined {
+				if got := settle(t, s, one); got[0] != poller.Refused {
 					t.Errorf("%q: %v, want declined", one.State, got[0])
 				}
 			}
@@ -103,8 +103,8 @@ func TestRelease_TriggerDropsWrite(t *testing.T) {
 	r := counting(2, 10)
 	got := claim(t, s, r)
 	db.trigger(`new.leased_until = '-infinity'`, `RETURN NULL;`)
-	ends := release(t, s, got.Charged, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true}, poller.Release{JobID: "job_2", Lease: r.Lease, Unread: true})
-	if ends[0] != poller.Declined || ends[1] != poller.Done {
+	ends := release(t, s, got.QuotaDate, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true}, poller.Release{JobID: "job_2", Lease: r.Lease, Unread: true})
+	if ends[0] != poller.Refused || ends[1] != poller.Written {
 		t.Errorf("outcomes %v, want declined and done", ends)
 	}
 	if n := db.number(`SELECT sum(reads)::integer FROM read_budget`); n != 1 {

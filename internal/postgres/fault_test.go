@@ -77,7 +77,7 @@ func TestAConnectionCutDuringAStatementIsReplaced(t *testing.T) {
 	db.number(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 	           WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 	let()
-	if o := <-got; o[0] == poller.Lost || o[1] != poller.Done {
+	if o := <-got; o[0] == poller.LeaseLost || o[1] != poller.Written {
 		t.Errorf("outcomes %v, want the free row done and the other not lost", o)
 	}
 }

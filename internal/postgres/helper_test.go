@@ -76,13 +76,13 @@ func newLease() (id poller.LeaseID) {
 
 // want is a claim of n rows that counts no reads.
 func want(n int) poller.ClaimRequest {
-	return poller.ClaimRequest{Lease: newLease(), Limit: n, For: 30 * time.Second, Ceiling: -1}
+	return poller.ClaimRequest{Lease: newLease(), Limit: n, For: 30 * time.Second, PaceLine: -1}
 }
 
 // counting is a claim of n rows under a day's ceiling.
 func counting(n, ceiling int) poller.ClaimRequest {
 	r := want(n)
-	r.Ceiling = ceiling
+	r.PaceLine = ceiling
 	return r
 }
 

@@ -33,7 +33,7 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 	} {
 		for _, attempt := range []string{"first", "again"} {
 			got := write() // returns while the two rows are still held
-			if done, again := count(got, poller.Done), count(got, poller.Again); done != 63 || again != 1 {
+			if done, again := count(got, poller.Written), count(got, poller.Locked); done != 63 || again != 1 {
 				t.Errorf("%s, %s: %d done and %d again, want 63 and 1", name, attempt, done, again)
 			}
 		}
@@ -41,10 +41,10 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 	for _, let := range lets {
 		let()
 	}
-	if got := settle(t, s, batch[17]); got[0] != poller.Done {
+	if got := settle(t, s, batch[17]); got[0] != poller.Written {
 		t.Errorf("settle of the row let go: %v", got)
 	}
-	if got := release(t, s, toRelease.Day.Date, holds[40]); got[0] != poller.Done {
+	if got := release(t, s, toRelease.Day.Date, holds[40]); got[0] != poller.Written {
 		t.Errorf("release of the row let go: %v", got)
 	}
 	if n := db.number(readsToday); n != 64 {
@@ -126,10 +126,10 @@ func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if o := <-got; o == poller.Lost {
+		if o := <-got; o == poller.LeaseLost {
 			t.Errorf("%s: outcome %v, want done or again", name, o)
 		}
-		if o := write(name); o != poller.Done {
+		if o := write(name); o != poller.Written {
 			t.Errorf("%s, asked again: outcome %v, want done", name, o)
 		}
 	}
@@ -167,8 +167,8 @@ func TestBatchesInOppositeOrderDoNotWaitForEachOther(t *testing.T) {
 		go func() { got <- settle(t, s, batch...) }()
 	}
 	for range 4 {
-		if o := <-got; count(o, poller.Lost) > 0 {
-			t.Errorf("%d settlements lost", count(o, poller.Lost))
+		if o := <-got; count(o, poller.LeaseLost) > 0 {
+			t.Errorf("%d settlements lost", count(o, poller.LeaseLost))
 		}
 	}
 	if n := db.number(`SELECT max(polls) FROM video_jobs`); n != 1 {

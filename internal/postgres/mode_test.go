@@ -21,12 +21,12 @@ func (t table) cycle(s *postgres.Store) {
 		t.Errorf("next due but for the own leases: %v, %v", ok, err)
 	}
 	for _, j := range got.Jobs[:8] {
-		if o := settle(t, s, finishing(j.ID, r.Lease)); o[0] != poller.Done {
+		if o := settle(t, s, finishing(j.ID, r.Lease)); o[0] != poller.Written {
 			t.Errorf("settle: %v", o)
 		}
 	}
 	hold := poller.Release{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
-	if o := release(t, s, got.Day.Date, hold); o[0] != poller.Done {
+	if o := release(t, s, got.Day.Date, hold); o[0] != poller.Written {
 		t.Errorf("release: %v", o)
 	}
 	b, err := s.Backlog(t.Context())

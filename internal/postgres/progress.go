@@ -24,15 +24,15 @@ const (
 // one after a claim that came up short.
 type progress struct {
 	mu        sync.Mutex
-	bound     *int64             // claims start here, microseconds since the epoch; nil: at the beginning
-	sweepAt   time.Time          // when the next claim sweeps
-	sweeps    int                // sweeps finished
-	asked     [64]poller.LeaseID // leases asked for lately, in a ring
-	next      int                // where the next one goes
-	longest   time.Duration      // longest lease asked for
-	uncounted bool               // the claims take nothing from the daily quota
-	refused   []string           // rows that the table refuses to change; no claim asks for them
-	refusals  []poller.Refusal   // of claims, until a claim's answer carries them
+	bound     *int64              // claims start here, microseconds since the epoch; nil: at the beginning
+	sweepAt   time.Time           // when the next claim sweeps
+	sweeps    int                 // sweeps finished
+	asked     [64]poller.LeaseID  // leases asked for lately, in a ring
+	next      int                 // where the next one goes
+	longest   time.Duration       // longest lease asked for
+	uncounted bool                // the claims take nothing from the daily quota
+	refused   []string            // rows that the table refuses to change; no claim asks for them
+	refusals  []poller.WriteError // of claims, until a claim's answer carries them
 }
 
 // walk is one claim's way through the due index.
@@ -46,7 +46,7 @@ type walk struct {
 func (p *progress) ask(r poller.ClaimRequest) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.longest, p.uncounted = max(p.longest, r.For), r.Ceiling < 0
+	p.longest, p.uncounted = max(p.longest, r.For), r.PaceLine < 0
 	for _, id := range p.asked {
 		if id == r.Lease {
 			return true
@@ -113,7 +113,7 @@ func (p *progress) takeBack(id string) {
 }
 
 // refuse leaves a row out that a claim was refused for.
-func (p *progress) refuse(r poller.Refusal) {
+func (p *progress) refuse(r poller.WriteError) {
 	p.leaveOut(r.JobID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *progress) refuse(r poller.Refusal) {
 }
 
 // takeRefusals returns the refusals since it was last called.
-func (p *progress) takeRefusals() []poller.Refusal {
+func (p *progress) takeRefusals() []poller.WriteError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := p.refusals

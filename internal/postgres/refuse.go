@@ -35,8 +35,8 @@ func refused(err error) bool {
 var triggerFunction = regexp.MustCompile(`(?m)^[\w/]+ function ([\w."$]{1,128})\(`)
 
 // refusalOf describes an error that refused accepts.
-func refusalOf(jobID string, err error, write string) poller.Refusal {
-	r := poller.Refusal{JobID: jobID, Write: write}
+func refusalOf(jobID string, err error, write string) poller.WriteError {
+	r := poller.WriteError{JobID: jobID, Write: write}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return r
@@ -65,8 +65,8 @@ FROM (SELECT 'trigger' AS kind, tgname::text AS name
      ) AS rewriters`
 
 // notKept describes a write that raised no error and yet is not in the row.
-func (s *Store) notKept(ctx context.Context, jobID, write string) poller.Refusal {
-	r := poller.Refusal{JobID: jobID, Write: write}
+func (s *Store) notKept(ctx context.Context, jobID, write string) poller.WriteError {
+	r := poller.WriteError{JobID: jobID, Write: write}
 	var names string
 	if s.pool.QueryRow(ctx, rewritersSQL).Scan(&names) == nil {
 		r.Object = cut(names)
@@ -77,11 +77,11 @@ func (s *Store) notKept(ctx context.Context, jobID, write string) poller.Refusal
 // explain completes the result of a write that raised no error and that the row
 // does not have. No later claim of the run asks for that row.
 func (s *Store) explain(ctx context.Context, r *poller.Result, jobID, write string) {
-	if r.Outcome != poller.Declined || r.Refusal != nil {
+	if r.Outcome != poller.Refused || r.Error != nil {
 		return
 	}
 	refusal := s.notKept(ctx, jobID, write)
-	r.Refusal = &refusal
+	r.Error = &refusal
 	s.claim.leaveOut(jobID)
 }
 
@@ -135,7 +135,7 @@ func (s *Store) leaseApart(ctx context.Context, q claimQuery, cause error) (leas
 	if q.only, err = collectIDs(rows); err != nil {
 		return got, err
 	}
-	var refusals []poller.Refusal
+	var refusals []poller.WriteError
 	if err := s.leaseHalves(ctx, q, &got, &refusals); err != nil {
 		return got, err
 	}
@@ -157,7 +157,7 @@ const behindMost = 64
 
 // leaseBehind claims with the refused rows left out, which it undoes where that
 // brings nothing.
-func (s *Store) leaseBehind(ctx context.Context, q claimQuery, refusals []poller.Refusal) (leased, error) {
+func (s *Store) leaseBehind(ctx context.Context, q claimQuery, refusals []poller.WriteError) (leased, error) {
 	q.only, q.suspects = nil, q.suspects+len(refusals)
 	if q.suspects >= behindMost {
 		return leased{}, nil
@@ -176,7 +176,7 @@ func (s *Store) leaseBehind(ctx context.Context, q claimQuery, refusals []poller
 
 // leaseHalves leases the rows of q.only. A part that the table refuses is
 // halved until it is one row.
-func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased, refusals *[]poller.Refusal) error {
+func (s *Store) leaseHalves(ctx context.Context, q claimQuery, into *leased, refusals *[]poller.WriteError) error {
 	if len(q.only) == 0 {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (l *leased) add(part leased) {
 	l.missing = append(l.missing, part.missing...)
 	l.Day = part.Day
 	if len(part.Jobs) > 0 {
-		l.Charged = part.Charged
+		l.QuotaDate = part.QuotaDate
 		if compareDue(part.last, l.last) > 0 {
 			l.last = part.last
 		}

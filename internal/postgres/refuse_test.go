@@ -28,9 +28,9 @@ func TestClaim_RefusedRows(t *testing.T) {
 	if len(got.Jobs) != 61 || got.Day.Reads != 61 {
 		t.Errorf("%d rows claimed, %d reads counted; want 61", len(got.Jobs), got.Day.Reads)
 	}
-	refused := []poller.Refusal{}
+	refused := []poller.WriteError{}
 	for _, id := range []string{"job_64", "job_17", "job_3"} {
-		refused = append(refused, poller.Refusal{JobID: id, SQLState: "TR001", Object: "function theirs", Write: poller.WriteClaim})
+		refused = append(refused, poller.WriteError{JobID: id, SQLState: "TR001", Object: "function theirs", Write: poller.WriteClaim})
 	}
 	if diff := cmp.Diff(refused, got.Refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestSettle_DeferredConstraint(t *testing.T) {
 		batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
 	}
 	got := settle(t, s, batch...)
-	if count(got, poller.Done) != 19 || got[6] != poller.Declined {
+	if count(got, poller.Written) != 19 || got[6] != poller.Refused {
 		t.Errorf("outcomes %v, want the seventh declined and the others done", got)
 	}
 	if n := db.number(`SELECT count(*) FROM video_jobs WHERE state = 'completed'`); n != 19 {
@@ -104,8 +104,8 @@ func TestRelease_RefusedRow(t *testing.T) {
 	for _, j := range got.Jobs {
 		rows = append(rows, poller.Release{JobID: j.ID, Lease: r.Lease, Unread: true})
 	}
-	results := release(t, s, got.Charged, rows...)
-	if count(results, poller.Done) != 7 || count(results, poller.Declined) != 1 {
+	results := release(t, s, got.QuotaDate, rows...)
+	if count(results, poller.Written) != 7 || count(results, poller.Refused) != 1 {
 		t.Errorf("outcomes %v, want seven done and one declined", results)
 	}
 	if n := db.number(readsToday); n != 1 {
@@ -144,10 +144,10 @@ func TestClaim_AskedAgainAfterMidnight(t *testing.T) {
 		t.Fatalf("asked again: %d rows, %d reads today; want 3 and 0", len(again.Jobs), again.Day.Reads)
 	}
 	yesterday := ask[string](db, `SELECT to_char((now() AT TIME ZONE 'utc')::date - 1, 'YYYY-MM-DD')`)
-	if first.Charged == yesterday || again.Charged != yesterday {
-		t.Errorf("charged to %s, then to %s; want today, then %s", first.Charged, again.Charged, yesterday)
+	if first.QuotaDate == yesterday || again.QuotaDate != yesterday {
+		t.Errorf("charged to %s, then to %s; want today, then %s", first.QuotaDate, again.QuotaDate, yesterday)
 	}
-	release(t, s, again.Charged, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true})
+	release(t, s, again.QuotaDate, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true})
 	if n := db.number(`SELECT reads FROM read_budget WHERE day = $1::text::date`, yesterday); n != 2 {
 		t.Errorf("%d reads of yesterday, want 2", n)
 	}

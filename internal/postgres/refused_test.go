@@ -37,7 +37,7 @@ func TestWhatPostgresRefusesCostsOnlyItsOwnAnswer(t *testing.T) {
 				batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
 			}
 			batch[3].Final = []byte(c.final)
-			if got := settle(t, s, batch...); count(got, poller.Done) != 8 {
+			if got := settle(t, s, batch...); count(got, poller.Written) != 8 {
 				t.Errorf("outcomes %v, want all done", got)
 			}
 			if got := db.row("job_4").Final; got != c.kept {
@@ -62,7 +62,7 @@ func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
 		t.Errorf("last_error %q", got)
 	}
 	got := settle(t, s, poller.Settlement{JobID: "no\x00job\xff", Lease: r.Lease, State: "completed"})
-	if got[0] != poller.Gone {
+	if got[0] != poller.Missing {
 		t.Errorf("an id that no row can have: %v, want gone", got)
 	}
 }
@@ -82,7 +82,7 @@ func TestSettle_TriggerRaises(t *testing.T) {
 			r := want(3)
 			claim(t, s, r)
 			got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease))
-			if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Declined, poller.Done}, got); diff != "" {
+			if diff := cmp.Diff([]poller.Outcome{poller.Written, poller.Refused, poller.Written}, got); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
 			if row := db.row("job_2"); row.State != "pending" || !row.Leased {
@@ -109,7 +109,7 @@ func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
 		batch = append(batch, finishing(fmt.Sprintf("job_%d", i+1), r.Lease))
 	}
 	got, err := s.Settle(t.Context(), batch)
-	if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Declined}, outcomes(got)); diff != "" || err == nil {
+	if diff := cmp.Diff([]poller.Outcome{poller.Written, poller.Refused}, outcomes(got)); diff != "" || err == nil {
 		t.Errorf("error %v, outcomes (-want +got):\n%s", err, diff)
 	}
 }
@@ -127,7 +127,7 @@ func TestAnswersOfAMebibyteAreSettledInSeveralStatements(t *testing.T) {
 		one.Final = []byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`)
 		batch = append(batch, one)
 	}
-	if got := settle(t, s, batch...); count(got, poller.Done) != 12 {
+	if got := settle(t, s, batch...); count(got, poller.Written) != 12 {
 		t.Errorf("outcomes %v, want all done", got)
 	}
 	if n := db.number(`SELECT count(*) FROM video_jobs WHERE length(final_status ->> 'a') = 1048576`); n != 12 {

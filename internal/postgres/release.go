@@ -87,7 +87,7 @@ func (s *Store) releasePart(ctx context.Context, date string, rows []poller.Rele
 	if len(rows) == 1 {
 		s.claim.leaveOut(rows[0].JobID)
 		refusal := refusalOf(rows[0].JobID, err, poller.WriteRelease)
-		return []poller.Result{{Outcome: poller.Declined, Refusal: &refusal}}, nil
+		return []poller.Result{{Outcome: poller.Refused, Error: &refusal}}, nil
 	}
 	first, err := s.releasePart(ctx, date, rows[:len(rows)/2])
 	if err != nil {

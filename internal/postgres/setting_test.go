@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
@@ -101,7 +102,7 @@ func operate(db table, pool *pgxpool.Pool) {
 	         ('old', 'failed', now(), '2026-03-04 05:06:07.123456+00', NULL, NULL, '2026-03-04 05:06:08.654321+00', '-infinity')`)
 	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', now() - interval '700 s')`)
 
-	seen, err := h.Inspect(db.Context(), poller.Inspect{JobIDs: []string{"leased", "long", "old"}}, 100)
+	seen, err := h.Inspect(db.Context(), operator.Inspect{JobIDs: []string{"leased", "long", "old"}}, 100)
 	if err != nil {
 		db.Fatal(err)
 	}
@@ -138,26 +139,26 @@ func operate(db table, pool *pgxpool.Pool) {
 
 	after := created.Add(time.Microsecond)
 	for _, c := range []struct {
-		b    poller.Backfill
+		b    operator.Backfill
 		want int
 	}{
-		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after, DryRun: true}, 1},
-		{poller.Backfill{States: []string{"failed"}, CreatedBefore: &created, DryRun: true}, 0},
-		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &after, DryRun: true}, 0},
-		{poller.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after}, 1},
+		{operator.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after, DryRun: true}, 1},
+		{operator.Backfill{States: []string{"failed"}, CreatedBefore: &created, DryRun: true}, 0},
+		{operator.Backfill{States: []string{"failed"}, CreatedAfter: &after, DryRun: true}, 0},
+		{operator.Backfill{States: []string{"failed"}, CreatedAfter: &created, CreatedBefore: &after}, 1},
 	} {
 		if done, err := h.Backfill(db.Context(), c.b, time.Second); err != nil || done.Reopened != c.want || done.Note != "" {
 			db.Errorf("%+v: %+v, %v, want %d reopened", c.b, done, err, c.want)
 		}
 	}
-	if done, err := h.Backfill(db.Context(), poller.Backfill{JobIDs: names("new_", 102)}, 90*time.Second); err != nil || done.Registered != 102 {
+	if done, err := h.Backfill(db.Context(), operator.Backfill{JobIDs: names("new_", 102)}, 90*time.Second); err != nil || done.Registered != 102 {
 		db.Errorf("registered %+v, %v", done, err)
 	}
 	if ahead := db.number(`SELECT extract(epoch FROM max(next_poll_at) - min(next_poll_at))::integer FROM video_jobs WHERE starts_with(job_id, 'new_')`); ahead != 180 {
 		db.Errorf("the last row is due %d s after the first, want 180", ahead)
 	}
-	stopped, err := h.Stop(db.Context(), poller.Stop{JobIDs: []string{"long", "leased", "nobody's"}})
-	if err != nil || stopped.Finished[poller.StateStopped] != 2 || stopped.Unknown != 1 {
+	stopped, err := h.Stop(db.Context(), operator.Stop{JobIDs: []string{"long", "leased", "nobody's"}})
+	if err != nil || stopped.Finished[operator.StateStopped] != 2 || stopped.Unknown != 1 {
 		db.Errorf("stopped %+v, %v", stopped, err)
 	}
 }
@@ -209,7 +210,7 @@ func latin1(db table, pool *pgxpool.Pool) {
 	db.Helper()
 	const id, other = "über-1", "über-2"
 	h, s := postgres.NewByHand(pool), postgres.NewStore(pool)
-	if done, err := h.Backfill(db.Context(), poller.Backfill{JobIDs: []string{id, other}}, time.Second); err != nil || done.Registered != 2 {
+	if done, err := h.Backfill(db.Context(), operator.Backfill{JobIDs: []string{id, other}}, time.Second); err != nil || done.Registered != 2 {
 		db.Fatalf("backfill %+v, %v", done, err)
 	}
 	r := want(2)
@@ -223,18 +224,18 @@ func latin1(db table, pool *pgxpool.Pool) {
 	}
 	done := finishing(id, r.Lease)
 	done.Final, done.Status = []byte(`{"title": "Köln", "escaped": "K\u00f6ln"}`), "completed"
-	if o := settle(db, s, done); o[0] != poller.Done {
+	if o := settle(db, s, done); o[0] != poller.Written {
 		db.Errorf("settle: %v", o)
 	}
 	if n := db.number(`SELECT count(*) FROM video_jobs WHERE job_id = 'über-1' AND final_status = '{"title": "Köln", "escaped": "Köln"}' AND state = 'completed'`); n != 1 {
 		db.Errorf("the answer is not kept as it was: %s", ask[string](db, `SELECT string_agg(job_id || ' ' || coalesce(final_status::text, '-'), '; ') FROM video_jobs`))
 	}
-	seen, err := h.Inspect(db.Context(), poller.Inspect{JobIDs: []string{id, other, "ünknown"}}, 0)
+	seen, err := h.Inspect(db.Context(), operator.Inspect{JobIDs: []string{id, other, "ünknown"}}, 0)
 	if err != nil || len(seen.Jobs) != 2 || seen.Jobs[0].JobID != id || !cmp.Equal(seen.Unknown, []string{"ünknown"}) {
 		db.Errorf("inspect %+v, %v", seen, err)
 	}
-	stopped, err := h.Stop(db.Context(), poller.Stop{JobIDs: []string{id, other}})
-	if err != nil || stopped.Finished[poller.StateStopped] != 1 || stopped.AlreadyFinished != 1 {
+	stopped, err := h.Stop(db.Context(), operator.Stop{JobIDs: []string{id, other}})
+	if err != nil || stopped.Finished[operator.StateStopped] != 1 || stopped.AlreadyFinished != 1 {
 		db.Errorf("stop %+v, %v", stopped, err)
 	}
 	submissions := postgres.NewSubmissions(pool)
@@ -254,11 +255,11 @@ func TestSettings_Latin1Untranslatable(t *testing.T) {
 	for _, mode := range driverModes {
 		h := postgres.NewByHand(connectAs(t, url, mode))
 		ids := []string{"job_1", "日本"}
-		_, backfill := h.Backfill(t.Context(), poller.Backfill{JobIDs: ids}, time.Second)
-		_, inspect := h.Inspect(t.Context(), poller.Inspect{JobIDs: ids}, 0)
-		_, stop := h.Stop(t.Context(), poller.Stop{JobIDs: ids})
+		_, backfill := h.Backfill(t.Context(), operator.Backfill{JobIDs: ids}, time.Second)
+		_, inspect := h.Inspect(t.Context(), operator.Inspect{JobIDs: ids}, 0)
+		_, stop := h.Stop(t.Context(), operator.Stop{JobIDs: ids})
 		for err, field := range map[error]string{backfill: "backfill", inspect: "inspect.job_ids", stop: "stop.job_ids"} {
-			want := poller.Refused(field + ": a value holds a character that the database's encoding does not have")
+			want := operator.InvalidRequest(field + ": a value holds a character that the database's encoding does not have")
 			if !errors.Is(err, want) {
 				t.Errorf("%s: error %v, want %v", mode, err, want)
 			}
@@ -278,15 +279,15 @@ func TestSettings_ReadOnly(t *testing.T) {
 			pool := connectAs(t, db.url, mode)
 			h := postgres.NewByHand(pool)
 			_, claim := postgres.NewStore(pool).Claim(t.Context(), want(1))
-			_, backfill := h.Backfill(t.Context(), poller.Backfill{JobIDs: []string{"new"}}, time.Second)
-			_, stop := h.Stop(t.Context(), poller.Stop{JobIDs: []string{"job_1"}})
+			_, backfill := h.Backfill(t.Context(), operator.Backfill{JobIDs: []string{"new"}}, time.Second)
+			_, stop := h.Stop(t.Context(), operator.Stop{JobIDs: []string{"job_1"}})
 			const cure = "the database takes no writes here: connect to its writer, not to a replica, and leave default_transaction_read_only off"
 			for name, err := range map[string]error{"claim": claim, "backfill": backfill, "stop": stop} {
 				if err == nil || !strings.Contains(err.Error(), cure) {
 					t.Errorf("%s: error %v, want one with %q", name, err, cure)
 				}
 			}
-			if seen, err := h.Inspect(t.Context(), poller.Inspect{}, 0); err != nil || seen.Due != 1 {
+			if seen, err := h.Inspect(t.Context(), operator.Inspect{}, 0); err != nil || seen.Due != 1 {
 				t.Errorf("inspect %+v, %v", seen, err)
 			}
 		})
@@ -328,7 +329,7 @@ func TestInspect_TimesBeyondJSON(t *testing.T) {
 				         SELECT s, s, t, t, t, t, t, t FROM unnest(ARRAY['pending', 'failed']) AS s, (SELECT $1::timestamptz AS t) AS given`, at)
 				db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', $1::timestamptz)`, at)
 				h := postgres.NewByHand(connectAs(t, db.url, mode))
-				seen, err := h.Inspect(t.Context(), poller.Inspect{JobIDs: []string{"pending", "failed"}}, 0)
+				seen, err := h.Inspect(t.Context(), operator.Inspect{JobIDs: []string{"pending", "failed"}}, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -350,11 +351,11 @@ func TestInspect_TimesBeyondJSON(t *testing.T) {
 					t.Errorf("due %d, %+v; long-running %d, %+v; want %d each", seen.Due, seen.OldestDue, seen.LongRunningTotal, seen.LongRunning, past)
 				}
 				now := time.Now()
-				done, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}, Overdue: true, CreatedBefore: &now, DryRun: true}, time.Second)
+				done, err := h.Backfill(t.Context(), operator.Backfill{States: []string{"failed"}, Overdue: true, CreatedBefore: &now, DryRun: true}, time.Second)
 				if err != nil || done.Reopened != past { // the pending row is due already
 					t.Errorf("backfill within a window: %+v, %v, want %d", done, err, past)
 				}
-				if done, err := h.Backfill(t.Context(), poller.Backfill{States: []string{"failed"}, Overdue: true}, time.Second); err != nil || done.Reopened != 2-past {
+				if done, err := h.Backfill(t.Context(), operator.Backfill{States: []string{"failed"}, Overdue: true}, time.Second); err != nil || done.Reopened != 2-past {
 					t.Errorf("backfill: %+v, %v, want %d", done, err, 2-past)
 				}
 			})

@@ -111,7 +111,7 @@ func (s *Store) decline(batch []poller.Settlement, cause error) []poller.Result 
 	for i, one := range batch {
 		s.claim.leaveOut(one.JobID)
 		refusal := refusalOf(one.JobID, cause, poller.WriteSettle)
-		results[i] = poller.Result{Outcome: poller.Declined, Refusal: &refusal}
+		results[i] = poller.Result{Outcome: poller.Refused, Error: &refusal}
 	}
 	return results
 }
@@ -126,7 +126,7 @@ func silent(batch []poller.Settlement, results []poller.Result, cause error) []p
 	for i := range results {
 		if results[i].State != "" {
 			refusal := refusalOf(batch[i].JobID, cause, poller.WriteAnnouncement)
-			results[i].Refusal = &refusal
+			results[i].Error = &refusal
 			break
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Store) settleRefused(ctx context.Context, one poller.Settlement, cause 
 		results, err := s.settlePart(ctx, []poller.Settlement{bare})
 		if err == nil && results[0].State != "" {
 			refusal := refusalOf(one.JobID, cause, poller.WriteFinalStatus)
-			results[0].Refusal = &refusal
+			results[0].Error = &refusal
 		}
 		return results, err
 	}
@@ -180,16 +180,16 @@ func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, val
 	results := make([]poller.Result, len(k.ids))
 	err := retry(ctx, func() error {
 		for i := range results {
-			results[i] = poller.Result{Outcome: poller.Lost}
+			results[i] = poller.Result{Outcome: poller.LeaseLost}
 		}
-		for _, otherwise := range []poller.Outcome{poller.Lost, poller.Declined} {
+		for _, otherwise := range []poller.Outcome{poller.LeaseLost, poller.Refused} {
 			waited, err := s.writeOnce(ctx, waiting, skipping, k, results, values)
 			if err != nil || !waited {
 				return err
 			}
 			dropped := false
 			for i := range results {
-				if results[i].Outcome == poller.Again {
+				if results[i].Outcome == poller.Locked {
 					results[i].Outcome, dropped = otherwise, true
 				}
 			}
@@ -248,11 +248,11 @@ func (s *Store) wrote(ctx context.Context, sql string, results []poller.Result, 
 		count++
 		switch {
 		case !kept:
-			results[n-1] = poller.Result{Outcome: poller.Declined}
+			results[n-1] = poller.Result{Outcome: poller.Refused}
 		case state == poller.StatePending:
-			results[n-1] = poller.Result{Outcome: poller.Done}
+			results[n-1] = poller.Result{Outcome: poller.Written}
 		default:
-			results[n-1] = poller.Result{Outcome: poller.Done, State: state}
+			results[n-1] = poller.Result{Outcome: poller.Written, State: state}
 		}
 		return nil
 	})
@@ -269,21 +269,21 @@ func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) e
 	var state, word string
 	_, err = pgx.ForEachRow(rows, []any{&n, &state, &word}, func() error {
 		r := &results[n-1]
-		if r.Outcome != poller.Lost {
+		if r.Outcome != poller.LeaseLost {
 			return nil
 		}
 		switch word {
 		case "done":
-			r.Outcome = poller.Done
+			r.Outcome = poller.Written
 			if state != poller.StatePending {
 				r.State = state
 			}
 		case "again":
-			r.Outcome = poller.Again
+			r.Outcome = poller.Locked
 		case "declined":
-			r.Outcome = poller.Declined
+			r.Outcome = poller.Refused
 		case "gone":
-			r.Outcome = poller.Gone
+			r.Outcome = poller.Missing
 		}
 		return nil
 	})

@@ -104,7 +104,7 @@ func TestSettleAskedAgainChangesNothingAndLosesNothing(t *testing.T) {
 	}
 	settle(t, s, batch...)
 	before := []row{db.row("job_1"), db.row("job_2"), db.row("job_3")}
-	if diff := cmp.Diff([]poller.Outcome{poller.Done, poller.Done, poller.Done}, settle(t, s, batch...)); diff != "" {
+	if diff := cmp.Diff([]poller.Outcome{poller.Written, poller.Written, poller.Written}, settle(t, s, batch...)); diff != "" {
 		t.Errorf("asked again (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, []row{db.row("job_1"), db.row("job_2"), db.row("job_3")}); diff != "" {
@@ -122,7 +122,7 @@ func TestSettleAfterTheLeaseWentToAnotherChangesNothing(t *testing.T) {
 	claim(t, slow, first)
 	db.exec(`UPDATE video_jobs SET leased_until = now() - interval '1 second'`)
 	claim(t, quick, second)
-	lost := []poller.Outcome{poller.Lost}
+	lost := []poller.Outcome{poller.LeaseLost}
 	if diff := cmp.Diff(lost, settle(t, slow, later("job_1", first.Lease, time.Hour))); diff != "" {
 		t.Errorf("while the other reads (-want +got):\n%s", diff)
 	}
@@ -145,7 +145,7 @@ func TestSettleWithALeaseThatRanOutUntakenIsStillGood(t *testing.T) {
 	r := want(1)
 	claim(t, s, r)
 	db.exec(`UPDATE video_jobs SET leased_until = now() - interval '1 minute'`)
-	if got := settle(t, s, finishing("job_1", r.Lease)); got[0] != poller.Done {
+	if got := settle(t, s, finishing("job_1", r.Lease)); got[0] != poller.Written {
 		t.Errorf("outcome %v, want done", got)
 	}
 }
@@ -160,7 +160,7 @@ func TestSettleOfARowFinishedOrStoppedByAnotherIsLost(t *testing.T) {
 	db.exec(`UPDATE video_jobs SET state = 'completed' WHERE job_id = 'job_1'`)                           // the older worker
 	db.exec(`UPDATE video_jobs SET state = 'stopped', leased_until = '-infinity' WHERE job_id = 'job_2'`) // by hand
 	db.exec(`DELETE FROM video_jobs WHERE job_id = 'job_3'`)
-	lost := []poller.Outcome{poller.Lost, poller.Lost, poller.Gone, poller.Gone}
+	lost := []poller.Outcome{poller.LeaseLost, poller.LeaseLost, poller.Missing, poller.Missing}
 	got := settle(t, s, finishing("job_1", r.Lease), finishing("job_2", r.Lease), finishing("job_3", r.Lease), finishing("never", r.Lease))
 	if diff := cmp.Diff(lost, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)

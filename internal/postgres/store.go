@@ -31,8 +31,8 @@ type Store struct {
 }
 
 var (
-	_ poller.Queue   = (*Store)(nil)
-	_ poller.Outlook = (*Store)(nil)
+	_ poller.Queue    = (*Store)(nil)
+	_ poller.Schedule = (*Store)(nil)
 )
 
 // NewStore returns a store over pool, which stays the caller's.

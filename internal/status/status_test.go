@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/status"
 )
@@ -25,30 +26,30 @@ func in(d time.Duration) *time.Time { return ptr(now.Add(d)) }
 // there shows here.
 func TestPrintAnInspect(t *testing.T) {
 	t.Parallel()
-	cases := map[string]poller.Inspection{
+	cases := map[string]operator.Inspection{
 		"empty": {At: now, States: map[string]int{}, StatesExact: true},
 		"busy": {
 			At: now, States: map[string]int{"pending": 4, "failed": 7, "completed": 1200}, StatesExact: true,
 			Due: 1, OldestDueSeconds: 3725, Leased: 2, FailingTotal: 40, ReadsToday: 9000, ReadsLeft: ptr(1000),
-			Failing: []poller.FailingJob{
+			Failing: []operator.FailingJob{
 				{JobID: "job_1", FailingSince: in(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
 				{JobID: "job_2\x1b[2J", FailingSince: in(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
 			},
-			OldestDue: []poller.DueJob{
+			OldestDue: []operator.DueJob{
 				{JobID: "job_6", DueSeconds: 3725, LostLeases: 3, LeasedUntil: in(20 * time.Second)},
 				{JobID: "job_2\x1b[2J", DueSeconds: 1, LastPolledAt: in(-time.Minute)},
 			},
 			LongRunningTotal: 7,
-			LongRunning: []poller.LongJob{
+			LongRunning: []operator.LongJob{
 				{JobID: "job_7", CreatedAt: in(-45 * 24 * time.Hour), AgeSeconds: 45 * 86400, Polls: 9000, SumeStatus: ptr("processing"), NextPollAt: in(time.Hour)},
 				{JobID: "job_8", AgeSeconds: 36525 * 86400},
 			},
 			SubmissionsTotal: 2, SubmissionsStuck: 2,
-			Submissions: []poller.Unfinished{
+			Submissions: []operator.Unfinished{
 				{IdempotencyKey: "order-42", State: "sending", AgeSeconds: 700, LastError: ptr("http_5xx 502")},
 				{IdempotencyKey: "order-43", State: "unrecorded", JobID: ptr("job_8"), AgeSeconds: 5, LastError: ptr("SQLSTATE 23502, table video_jobs, column customer_id")},
 			},
-			Jobs: []poller.JobRow{
+			Jobs: []operator.JobRow{
 				{JobID: "job_1", State: "pending", SumeStatus: ptr("processing"), CreatedAt: in(-50 * time.Hour), NextPollAt: in(15 * time.Minute), LastPolledAt: in(-5 * time.Second), Polls: 30, ConsecutiveErrors: 12, LastError: ptr("http_5xx 503")},
 				{JobID: "job_3", State: "completed", NextPollAt: in(-time.Hour), FinishedAt: in(-time.Hour), Polls: 3},
 				{JobID: "job_4", State: "pending", NextPollAt: in(-time.Second), LeasedUntil: in(20 * time.Second)},
@@ -61,7 +62,7 @@ func TestPrintAnInspect(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.Mode = poller.ModeInspect
+			c.Mode = operator.ModeInspect
 			answer, err := json.Marshal(c)
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +97,7 @@ func TestPrintAnotherAnswerAsJSON(t *testing.T) {
 // The note of a backfill whose states match no row is what its sender looks for.
 func TestPrint_BackfillNote(t *testing.T) {
 	t.Parallel()
-	sum := poller.NewSummary("run-1", poller.ModeBackfill)
+	sum := poller.NewSummary("run-1", operator.ModeBackfill)
 	sum.Note = `no finished row is in state "faild"; states in the table: completed 12, failed 3`
 	var got bytes.Buffer
 	if err := status.Print(&got, []byte(sum.JSON())); err != nil {

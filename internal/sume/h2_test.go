@@ -25,7 +25,7 @@ func h2(t *testing.T, streams int, timeout time.Duration, filter func(*sumetest.
 }
 
 // all reads n times, so many at once, and returns the faults.
-func all(t *testing.T, c *sume.Client, n, atOnce int) (faults []poller.Fault) {
+func all(t *testing.T, c *sume.Client, n, atOnce int) (faults []poller.ReadError) {
 	t.Helper()
 	var mu sync.Mutex
 	var done sync.WaitGroup

@@ -27,7 +27,7 @@ func TestStatusWithoutAServer(t *testing.T) {
 	_ = l.Close()
 	_, err = connect(t, "http://"+l.Addr().String()).Status(t.Context(), "job_1")
 	f := fault(t, err)
-	if want := (poller.Fault{Class: poller.Network, Reason: "connection refused", RetryAfter: -1}); *f != want {
+	if want := (poller.ReadError{Class: poller.Network, Reason: "connection refused", RetryAfter: -1}); *f != want {
 		t.Errorf("got %+v, want %+v", *f, want)
 	}
 	if strings.Contains(err.Error(), l.Addr().String()) {

@@ -16,7 +16,7 @@ import (
 // may take the configured timeout; ctx bounds them together.
 func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error) {
 	if !sendable(jobID) {
-		return poller.Answer{}, &poller.Fault{Class: poller.Malformed, Reason: "job id that cannot be one, not sent", RetryAfter: -1}
+		return poller.Answer{}, &poller.ReadError{Class: poller.Malformed, Reason: "job id that cannot be one, not sent", RetryAfter: -1}
 	}
 	var (
 		answer poller.Answer
@@ -24,16 +24,16 @@ func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error
 	)
 	err := c.withKey(ctx, func(key string, h http.Header) bool {
 		answer, fault = c.read(ctx, jobID, key, h)
-		var f *poller.Fault
+		var f *poller.ReadError
 		return errors.As(fault, &f) && f.Class == poller.Unauthorized
 	})
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		return poller.Answer{}, fmt.Errorf("sume key: %w", ctx.Err())
 	case err != nil && fault == nil && ctx.Err() != nil:
-		return answer, &poller.Fault{Class: poller.Timeout, Reason: "waiting for the key", RetryAfter: -1}
+		return answer, &poller.ReadError{Class: poller.Timeout, Reason: "waiting for the key", RetryAfter: -1}
 	case err != nil && fault == nil:
-		return answer, &poller.Fault{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}
+		return answer, &poller.ReadError{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}
 	}
 	return answer, fault
 }
@@ -108,9 +108,9 @@ func classOf(status int) (class poller.Class, reason string) {
 	return poller.Malformed, "unknown status"
 }
 
-func (r *reply) fault(class poller.Class, reason, key string) *poller.Fault {
+func (r *reply) fault(class poller.Class, reason, key string) *poller.ReadError {
 	isJSON := json.Valid(r.bytes())
-	return &poller.Fault{
+	return &poller.ReadError{
 		Class:      class,
 		HTTPStatus: r.status,
 		RequestID:  r.requestID(isJSON, key),

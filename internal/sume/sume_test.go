@@ -67,9 +67,9 @@ func connectWith(t testing.TB, cfg sume.Config, keys sume.Keys) *sume.Client {
 }
 
 // fault returns err as a fault, and fails the test where it is none.
-func fault(t testing.TB, err error) *poller.Fault {
+func fault(t testing.TB, err error) *poller.ReadError {
 	t.Helper()
-	var f *poller.Fault
+	var f *poller.ReadError
 	if !errors.As(err, &f) {
 		t.Fatalf("got error %v, want a fault", err)
 	}

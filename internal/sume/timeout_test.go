@@ -56,7 +56,7 @@ func TestStatusTimesOutAtEachStage(t *testing.T) {
 			if took := time.Since(start); took < limit || took > 10*limit {
 				t.Errorf("took %v, want about %v", took, limit)
 			}
-			want := poller.Fault{Class: poller.Timeout, HTTPStatus: tt.status, Reason: tt.reason, RetryAfter: -1}
+			want := poller.ReadError{Class: poller.Timeout, HTTPStatus: tt.status, Reason: tt.reason, RetryAfter: -1}
 			if *f != want {
 				t.Errorf("got %+v, want %+v", *f, want)
 			}
@@ -105,7 +105,7 @@ func TestStatusUnderAnEndedContext(t *testing.T) {
 			timer := time.AfterFunc(500*time.Millisecond, cancel)
 			defer timer.Stop()
 			_, err := c.Status(ctx, "job_1")
-			var f *poller.Fault
+			var f *poller.ReadError
 			if !errors.Is(err, context.Canceled) || errors.As(err, &f) {
 				t.Errorf("got %v, want the context's error", err)
 			}

@@ -25,8 +25,8 @@ type trouble struct {
 func (t *trouble) Error() string { return string(t.class) + " " + t.reason }
 
 // fault returns what a read without any answer came to.
-func (t *trouble) fault() *poller.Fault {
-	return &poller.Fault{Class: t.class, Reason: t.reason, RetryAfter: -1, Connection: t.connection}
+func (t *trouble) fault() *poller.ReadError {
+	return &poller.ReadError{Class: t.class, Reason: t.reason, RetryAfter: -1, Connection: t.connection}
 }
 
 // diagnose tells why an attempt under inner, a child of ctx, ended in err. It

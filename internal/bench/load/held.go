@@ -55,7 +55,7 @@ func heldOne(ctx context.Context, conn *pgx.Conn, api poller.Reader) error {
 		return err
 	}
 	answer, err := api.Status(ctx, id)
-	var fault *poller.Fault
+	var fault *poller.ReadError
 	switch {
 	case err != nil && !errors.As(err, &fault):
 		return err

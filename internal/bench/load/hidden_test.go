@@ -87,7 +87,7 @@ func TestNoRowHidesBelowWhereTheClaimsOfABusyRunBegin(t *testing.T) {
 	s.exec(t, `INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('inserted in the past', now() - interval '2 days')`)
 	s.exec(t, `UPDATE video_jobs SET state = 'pending' WHERE job_id = 'reopened'`)
 	other := postgres.NewStore(s.pool)
-	if out, err := other.Release(t.Context(), "", []poller.Release{{JobID: "released", Lease: lease, Unread: true}}); err != nil || out[0].Outcome != poller.Done {
+	if out, err := other.Release(t.Context(), "", []poller.Release{{JobID: "released", Lease: lease, Unread: true}}); err != nil || out[0].Outcome != poller.Written {
 		t.Fatalf("release: %v, %v", out, err)
 	}
 	await(t, api.found, ended, time.Minute)

@@ -83,7 +83,7 @@ func (a *API) Status(ctx context.Context, id string) (poller.Answer, error) {
 	window, ok := a.allow(now)
 	if !ok {
 		a.Refused++
-		fault := &poller.Fault{Class: poller.RateLimited, HTTPStatus: 429, RetryAfter: window.Reset, JSON: true}
+		fault := &poller.ReadError{Class: poller.RateLimited, HTTPStatus: 429, RetryAfter: window.Reset, JSON: true}
 		return poller.Answer{Window: window}, fault
 	}
 	a.counts[id]++

@@ -88,8 +88,8 @@ func (t *Table) Claim(_ context.Context, r poller.ClaimRequest) (poller.Claimed,
 	defer t.mu.Unlock()
 	now := time.Now()
 	limit := r.Limit
-	if r.Ceiling >= 0 {
-		limit = min(limit, r.Ceiling-t.reads[date(now)])
+	if r.PaceLine >= 0 {
+		limit = min(limit, r.PaceLine-t.reads[date(now)])
 	}
 	var due []*Row
 	for _, row := range t.alive {
@@ -113,10 +113,10 @@ func (t *Table) Claim(_ context.Context, r poller.ClaimRequest) (poller.Claimed,
 		row.Lease, row.LeasedUntil = r.Lease, now.Add(lease)
 		out.Jobs = append(out.Jobs, row.job(now))
 	}
-	if r.Ceiling >= 0 {
+	if r.PaceLine >= 0 {
 		t.reads[date(now)] += len(due)
 	}
-	out.Day, out.Charged = t.day(now), date(now)
+	out.Day, out.QuotaDate = t.day(now), date(now)
 	return out, nil
 }
 
@@ -141,7 +141,7 @@ func (t *Table) Settle(_ context.Context, batch []poller.Settlement) ([]poller.R
 	for i, s := range batch {
 		row := t.alive[s.JobID]
 		if row == nil || row.Lease != s.Lease || row.LeasedUntil.IsZero() {
-			out[i].Outcome = poller.Lost
+			out[i].Outcome = poller.LeaseLost
 			continue
 		}
 		row.settle(s, now)
@@ -186,7 +186,7 @@ func (t *Table) Release(_ context.Context, day string, rows []poller.Release) ([
 	for i, h := range rows {
 		row := t.alive[h.JobID]
 		if row == nil || row.Lease != h.Lease || row.LeasedUntil.IsZero() {
-			out[i].Outcome = poller.Lost
+			out[i].Outcome = poller.LeaseLost
 			continue
 		}
 		row.LeasedUntil = time.Time{}

@@ -13,7 +13,7 @@ import (
 func (w *world) claimSome(t *rapid.T) {
 	c := w.someone(t, nil)
 	r := poller.ClaimRequest{
-		Lease: w.newLease(), Limit: rapid.IntRange(1, 4).Draw(t, "limit"), For: leaseFor, Ceiling: w.ceiling,
+		Lease: w.newLease(), Limit: rapid.IntRange(1, 4).Draw(t, "limit"), For: leaseFor, PaceLine: w.ceiling,
 	}
 	if w.claim(c, r, false); rapid.IntRange(0, 3).Draw(t, "answered") == 0 {
 		c.held = without(c.held, func(h hold) bool { return h.lease == r.Lease })
@@ -37,7 +37,7 @@ func (w *world) claim(c *claimant, r poller.ClaimRequest, again bool) []poller.J
 	if len(got.Jobs) > most {
 		w.disagree("%s's claim brought %d rows, no more than %d could be had", c.name, len(got.Jobs), most)
 	}
-	if len(got.Jobs) == 0 && (r.Ceiling < 0 || w.readsToday() < r.Ceiling) {
+	if len(got.Jobs) == 0 && (r.PaceLine < 0 || w.readsToday() < r.PaceLine) {
 		for _, row := range w.which((*row).claimable) {
 			if !c.leftOut[row.ID] {
 				w.disagree("%s's claim brought nothing and did not name %s, which the table refuses: %v", c.name, row.ID, row.refusals)
@@ -77,8 +77,8 @@ func (w *world) candidates(c *claimant, r poller.ClaimRequest, again bool) (foun
 		}
 	}
 	most = min(r.Limit, len(writable))
-	if r.Ceiling >= 0 {
-		most = max(0, min(most, r.Ceiling-w.readsToday()))
+	if r.PaceLine >= 0 {
+		most = max(0, min(most, r.PaceLine-w.readsToday()))
 	}
 	return found, writable, most
 }
@@ -110,7 +110,7 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 			w.disagree("%s claimed %s before an older one", c.name, got.Jobs[i-1].ID)
 		}
 		seen[job.ID] = true
-		if row.claim(r.Lease, r.For, w.today()) && r.Ceiling >= 0 {
+		if row.claim(r.Lease, r.For, w.today()) && r.PaceLine >= 0 {
 			w.reads[w.date]++
 		}
 		want := poller.Job{
@@ -120,14 +120,14 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 		if job != want || (job.Failing > 0) != row.Failing || job.Late < 0 || job.Age < 0 {
 			w.disagree("the claim told %+v, want %+v", job, want)
 		}
-		if date := w.dateOf(row.charged); got.Charged != date && !jumped {
-			w.disagree("the reads are said to be taken from %s, want %s", got.Charged, date)
+		if date := w.dateOf(row.charged); got.QuotaDate != date && !jumped {
+			w.disagree("the reads are said to be taken from %s, want %s", got.QuotaDate, date)
 		}
-		h := hold{id: job.ID, lease: r.Lease, charged: charge{got.Charged, w.passed}}
+		h := hold{id: job.ID, lease: r.Lease, charged: charge{got.QuotaDate, w.passed}}
 		c.held = append(without(c.held, func(h hold) bool { return h.id == job.ID && h.lease == r.Lease }), h)
 	}
-	if r.Ceiling >= 0 && w.readsToday() > r.Ceiling {
-		w.disagree("%d reads are taken, over the day's %d", w.readsToday(), r.Ceiling)
+	if r.PaceLine >= 0 && w.readsToday() > r.PaceLine {
+		w.disagree("%d reads are taken, over the day's %d", w.readsToday(), r.PaceLine)
 	}
 }
 

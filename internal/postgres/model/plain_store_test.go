@@ -36,8 +36,8 @@ func (p *plain) claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cl
 		fresh := len(found) == 0
 		if fresh {
 			room := r.Limit
-			if r.Ceiling >= 0 {
-				room = max(0, min(room, r.Ceiling-got.Day.Reads))
+			if r.PaceLine >= 0 {
+				room = max(0, min(room, r.PaceLine-got.Day.Reads))
 			}
 			if found, err = list(ctx, tx, p.sql(plainDue), room, append([]string{}, p.leftOut...)); err != nil {
 				return err
@@ -55,12 +55,12 @@ func (p *plain) claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cl
 				return err
 			}
 			if refusal == nil {
-				got.Jobs, got.Charged = append(got.Jobs, job), charged
+				got.Jobs, got.QuotaDate = append(got.Jobs, job), charged
 			} else {
 				got.Refused = append(got.Refused, *refusal)
 				p.leaveOut(id)
 			}
-			if r.Ceiling >= 0 && (fresh || p.fault == chargesAgain) && (refusal == nil || p.fault == chargesAll) {
+			if r.PaceLine >= 0 && (fresh || p.fault == chargesAgain) && (refusal == nil || p.fault == chargesAll) {
 				got.Day.Reads++
 			}
 		}
@@ -70,7 +70,7 @@ func (p *plain) claim(ctx context.Context, r poller.ClaimRequest) (got poller.Cl
 	return got, err
 }
 
-func (p *plain) lease(ctx context.Context, tx pgx.Tx, id string, r poller.ClaimRequest) (poller.Job, *poller.Refusal, error) {
+func (p *plain) lease(ctx context.Context, tx pgx.Tx, id string, r poller.ClaimRequest) (poller.Job, *poller.WriteError, error) {
 	job := poller.Job{ID: id}
 	var failing, late float64
 	refusal, err := p.try(ctx, tx, id, poller.WriteClaim, func(tx pgx.Tx) (kept bool, err error) {
@@ -90,20 +90,20 @@ func (p *plain) Settle(ctx context.Context, batch []poller.Settlement) ([]poller
 	results := make([]poller.Result, len(batch))
 	for i, s := range batch {
 		result, err := p.settle(ctx, s)
-		if r := result.Refusal; r != nil && r.SQLState == "22023" && s.Final != nil {
+		if r := result.Error; r != nil && r.SQLState == "22023" && s.Final != nil {
 			s.Final = nil
-			if result, err = p.settle(ctx, s); result.Refusal == nil {
-				r.Write, result.Refusal = poller.WriteFinalStatus, r
+			if result, err = p.settle(ctx, s); result.Error == nil {
+				r.Write, result.Error = poller.WriteFinalStatus, r
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		if result.Outcome == poller.Declined {
+		if result.Outcome == poller.Refused {
 			p.leaveOut(s.JobID)
 		}
-		if result.Outcome == poller.Declined && p.fault == losesRefusal {
-			result = poller.Result{Outcome: poller.Lost}
+		if result.Outcome == poller.Refused && p.fault == losesRefusal {
+			result = poller.Result{Outcome: poller.LeaseLost}
 		}
 		results[i] = result
 	}
@@ -150,7 +150,7 @@ func (p *plain) Release(ctx context.Context, date string, rows []poller.Release)
 		if err != nil {
 			return nil, err
 		}
-		if results[i].Outcome == poller.Declined {
+		if results[i].Outcome == poller.Refused {
 			p.leaveOut(r.JobID)
 		}
 	}
@@ -165,8 +165,8 @@ func (p *plain) change(
 	err = tx.QueryRow(ctx, p.sql(plainHeld), id, lease, refused).Scan(&id)
 	if err == nil {
 		result.State = state
-		if result.Refusal, err = p.try(ctx, tx, id, write, do); result.Refusal != nil {
-			result.Outcome, result.State = poller.Declined, ""
+		if result.Error, err = p.try(ctx, tx, id, write, do); result.Error != nil {
+			result.Outcome, result.State = poller.Refused, ""
 		}
 		return result, err
 	}
@@ -177,12 +177,12 @@ func (p *plain) change(
 		state = poller.StatePending
 	}
 	var has string
-	result.Outcome = poller.Gone
+	result.Outcome = poller.Missing
 	err = tx.QueryRow(ctx, plainOutcome, id, lease, state, refused).Scan(&result.Outcome, &has)
 	switch {
-	case result.Outcome == poller.Declined:
-		result.Refusal = &poller.Refusal{JobID: id, Write: write, Object: "trigger refuse"}
-	case result.Outcome == poller.Done && has != poller.StatePending:
+	case result.Outcome == poller.Refused:
+		result.Error = &poller.WriteError{JobID: id, Write: write, Object: "trigger refuse"}
+	case result.Outcome == poller.Written && has != poller.StatePending:
 		result.State = has
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -193,13 +193,13 @@ func (p *plain) change(
 
 // try writes one row under a savepoint, and returns a refusal where the table
 // does not take it or the row does not keep it.
-func (p *plain) try(ctx context.Context, tx pgx.Tx, id, write string, do func(pgx.Tx) (bool, error)) (*poller.Refusal, error) {
+func (p *plain) try(ctx context.Context, tx pgx.Tx, id, write string, do func(pgx.Tx) (bool, error)) (*poller.WriteError, error) {
 	var kept bool
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) (err error) {
 		kept, err = do(tx)
 		return err
 	})
-	refusal := &poller.Refusal{JobID: id, Write: write, Object: "trigger refuse"}
+	refusal := &poller.WriteError{JobID: id, Write: write, Object: "trigger refuse"}
 	var raised *pgconn.PgError
 	switch {
 	case errors.As(err, &raised):

@@ -16,7 +16,7 @@ func (w *world) race(t *rapid.T) {
 	a, b, c := w.claimants[0], w.claimants[1], w.claimants[2]
 	requests := [2]poller.ClaimRequest{}
 	for i := range requests {
-		requests[i] = poller.ClaimRequest{Lease: w.newLease(), Limit: rapid.IntRange(1, 4).Draw(t, "limit"), For: leaseFor, Ceiling: w.ceiling}
+		requests[i] = poller.ClaimRequest{Lease: w.newLease(), Limit: rapid.IntRange(1, 4).Draw(t, "limit"), For: leaseFor, PaceLine: w.ceiling}
 	}
 	third := w.drawThird(t, c)
 	var older func() error
@@ -120,8 +120,8 @@ func (w *world) judge(th *third, got [2]poller.Claimed, after func()) {
 		switch {
 		case got.Outcome == want.Outcome:
 			w.same(th.claimant, []poller.Result{got}, []poller.Result{want})
-		case got.Outcome == poller.Again && r.Lease == lease && (slices.Contains(locked, r) || locks):
-		case got.Outcome == poller.Lost && (want.Outcome == poller.Done || want.Outcome == poller.Declined) && takes:
+		case got.Outcome == poller.Locked && r.Lease == lease && (slices.Contains(locked, r) || locks):
+		case got.Outcome == poller.LeaseLost && (want.Outcome == poller.Written || want.Outcome == poller.Refused) && takes:
 		default:
 			w.disagree("at the same time %s came to %+v for %s, want %+v: %+v", th.claimant.name, got, r.ID, want, r.record)
 		}

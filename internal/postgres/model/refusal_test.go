@@ -58,8 +58,8 @@ var hows = func() map[write][]how {
 }()
 
 // refusal is what the store has to report.
-func (r *row) refusal(h how, write string) *poller.Refusal {
-	refusal := &poller.Refusal{JobID: r.ID, Write: write}
+func (r *row) refusal(h how, write string) *poller.WriteError {
+	refusal := &poller.WriteError{JobID: r.ID, Write: write}
 	switch h {
 	case drop, keepOld, reopen, past: // no error
 	case answer:
@@ -140,7 +140,7 @@ func (w *world) allow(t *rapid.T) {
 
 // named holds the refusals that a claim reported against the model. due are the
 // rows that it may have tried to lease.
-func (w *world) named(c *claimant, r poller.ClaimRequest, refused []poller.Refusal, due []*row) {
+func (w *world) named(c *claimant, r poller.ClaimRequest, refused []poller.WriteError, due []*row) {
 	for _, got := range refused {
 		row := w.row(got.JobID)
 		switch want := row.claimRefusal(r.Lease); {
@@ -159,7 +159,7 @@ func (w *world) named(c *claimant, r poller.ClaimRequest, refused []poller.Refus
 
 // sameRefusal wants an object beside what the model knows: it is named by the
 // function where an error was raised, and otherwise by the trigger.
-func (w *world) sameRefusal(got, want *poller.Refusal) {
+func (w *world) sameRefusal(got, want *poller.WriteError) {
 	switch {
 	case got == nil && want == nil:
 	case got == nil || want == nil || got.JobID != want.JobID || got.SQLState != want.SQLState || got.Write != want.Write:

@@ -65,10 +65,10 @@ func (w *world) released(c *claimant, b poller.Release, charged charge, got poll
 	r := w.row(b.JobID)
 	want, frees, effect := r.release(b.Lease, b.Unread)
 	switch {
-	case got.Outcome == poller.Again:
+	case got.Outcome == poller.Locked:
 		c.held = append(c.held, hold{id: b.JobID, lease: b.Lease, charged: charged})
 	case got.Outcome != want.Outcome: // in a race, another was faster
-	case got.Outcome == poller.Declined:
+	case got.Outcome == poller.Refused:
 		c.leftOut[r.ID] = true
 	default:
 		effect()

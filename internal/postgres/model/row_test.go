@@ -3,6 +3,7 @@ package model
 import (
 	"time"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -67,7 +68,7 @@ func (r *row) recallable(lease poller.LeaseID) bool {
 // claimRefusal returns what a claim under the lease has to report of the row,
 // nil where the table takes it. A row that a trigger leaves as it is keeps the
 // lease that it has.
-func (r *row) claimRefusal(lease poller.LeaseID) *poller.Refusal {
+func (r *row) claimRefusal(lease poller.LeaseID) *poller.WriteError {
 	h := r.refusals[onClaim]
 	if h == "" || h == keepOld && r.Lease == lease && (r.Tenure == running || r.ahead) {
 		return nil
@@ -103,19 +104,19 @@ func (r *row) outcome(lease poller.LeaseID, state string) (want poller.Outcome, 
 	}
 	switch {
 	case r.State == deleted:
-		return poller.Gone, false
+		return poller.Missing, false
 	case r.Lease != lease:
-		return poller.Lost, false
+		return poller.LeaseLost, false
 	case r.Tenure == free && r.State == state:
-		return poller.Done, false // an earlier attempt's mark
+		return poller.Written, false // an earlier attempt's mark
 	case r.Tenure == free && r.State == poller.StatePending:
-		return poller.Declined, false // an earlier attempt, and a trigger turned the finish back into pending
+		return poller.Refused, false // an earlier attempt, and a trigger turned the finish back into pending
 	case r.Tenure == free || r.State != poller.StatePending:
-		return poller.Lost, false
+		return poller.LeaseLost, false
 	case r.locked:
-		return poller.Again, false
+		return poller.Locked, false
 	}
-	return poller.Done, true
+	return poller.Written, true
 }
 
 // settlement returns what a settlement has to come to, and does to the row what
@@ -124,18 +125,18 @@ func (r *row) settlement(s poller.Settlement) (want poller.Result, effect func()
 	outcome, writes := r.outcome(s.Lease, s.State)
 	if s.Class == poller.WriteRefused && r.halfWritten(s.Lease) {
 		// The error that follows a write which the table kept in part.
-		outcome, writes = poller.Done, true
+		outcome, writes = poller.Written, true
 		if r.locked {
-			outcome, writes = poller.Again, false
+			outcome, writes = poller.Locked, false
 		}
 	}
 	want.Outcome = outcome
-	if outcome == poller.Done {
+	if outcome == poller.Written {
 		want.State = s.State
 	}
 	effect = func() {}
-	if outcome == poller.Declined {
-		want.Refusal = r.refusal(reopen, poller.WriteSettle)
+	if outcome == poller.Refused {
+		want.Error = r.refusal(reopen, poller.WriteSettle)
 	}
 	if !writes {
 		return want, effect
@@ -147,9 +148,9 @@ func (r *row) settlement(s poller.Settlement) (want poller.Result, effect func()
 	case h == answer && s.Final == nil:
 	case h == answer:
 		s.Final = nil
-		want.Refusal = r.refusal(h, poller.WriteFinalStatus)
+		want.Error = r.refusal(h, poller.WriteFinalStatus)
 	default:
-		want = poller.Result{Outcome: poller.Declined, Refusal: r.refusal(h, poller.WriteSettle)}
+		want = poller.Result{Outcome: poller.Refused, Error: r.refusal(h, poller.WriteSettle)}
 		if h != reopen && h != past {
 			return want, func() {}
 		}
@@ -202,7 +203,7 @@ func (r *row) release(lease poller.LeaseID, unread bool) (want poller.Result, fr
 		return want, false, effect
 	}
 	if h := r.refusals[onRelease]; h != "" {
-		return poller.Result{Outcome: poller.Declined, Refusal: r.refusal(h, poller.WriteRelease)}, false, effect
+		return poller.Result{Outcome: poller.Refused, Error: r.refusal(h, poller.WriteRelease)}, false, effect
 	}
 	return want, unread, func() {
 		r.Tenure, r.ahead = free, false
@@ -225,6 +226,6 @@ func (r *row) reopen() {
 
 // stop does what a stop that names the row has to do.
 func (r *row) stop() {
-	r.State, r.Due, r.Finished = poller.StateStopped, false, true
+	r.State, r.Due, r.Finished = operator.StateStopped, false, true
 	r.Tenure, r.Lease, r.ahead = free, poller.LeaseID{}, false
 }

@@ -97,7 +97,7 @@ func drawSettlement(t *rapid.T) poller.Settlement {
 }
 
 // errorOf is what a run settles in place of what the table refused.
-func errorOf(s poller.Settlement, refusal poller.Refusal) poller.Settlement {
+func errorOf(s poller.Settlement, refusal poller.WriteError) poller.Settlement {
 	return poller.Settlement{
 		JobID: s.JobID, Lease: s.Lease, Delay: s.Backoff, Backoff: s.Backoff, Polled: s.Polled,
 		Status: s.Status, Class: poller.WriteRefused, Error: refusal.Error(), NotFound: s.NotFound,
@@ -130,7 +130,7 @@ func (w *world) same(c *claimant, got, want []poller.Result) {
 		if got[i].Outcome != want[i].Outcome || got[i].State != want[i].State {
 			w.disagree("%s's row %d came to %+v, want %+v", c.name, i+1, got[i], want[i])
 		}
-		w.sameRefusal(got[i].Refusal, want[i].Refusal)
+		w.sameRefusal(got[i].Error, want[i].Error)
 	}
 }
 
@@ -139,16 +139,16 @@ func (w *world) settled(c *claimant, s poller.Settlement, got poller.Result) {
 	r := w.row(s.JobID)
 	want, effect := r.settlement(s)
 	switch {
-	case got.Outcome == poller.Again:
+	case got.Outcome == poller.Locked:
 		c.held = append(c.held, hold{id: s.JobID, lease: s.Lease, charged: r.charged})
 	case got.Outcome != want.Outcome: // in a race, another was faster
-	case got.Outcome == poller.Declined:
+	case got.Outcome == poller.Refused:
 		effect()
 		c.leftOut[r.ID] = true
 		if s.Class == poller.WriteRefused {
 			return
 		}
-		c.declined = append(c.declined, errorOf(s, *got.Refusal))
+		c.declined = append(c.declined, errorOf(s, *got.Error))
 	default:
 		before := r.State
 		effect()

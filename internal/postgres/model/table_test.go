@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
 )
 
@@ -64,7 +65,7 @@ func (w *world) pass(t *rapid.T) {
 // backfill reopens a finished row, or makes a pending one due.
 func (w *world) backfill(t *rapid.T) {
 	r := w.one(t, w.which(func(r *row) bool { return r.State != deleted && !r.locked }))
-	if _, err := w.hand.Backfill(w.ctx, poller.Backfill{JobIDs: []string{r.ID}}, time.Second); err != nil {
+	if _, err := w.hand.Backfill(w.ctx, operator.Backfill{JobIDs: []string{r.ID}}, time.Second); err != nil {
 		w.disagree("backfill: %v", err)
 	}
 	w.t.Logf("backfill of %s", r.ID)
@@ -74,12 +75,12 @@ func (w *world) backfill(t *rapid.T) {
 // stop finishes a pending row by hand.
 func (w *world) stop(t *rapid.T) {
 	r := w.one(t, w.which(func(r *row) bool { return r.State == poller.StatePending && !r.locked }))
-	if _, err := w.hand.Stop(w.ctx, poller.Stop{JobIDs: []string{r.ID}}); err != nil {
+	if _, err := w.hand.Stop(w.ctx, operator.Stop{JobIDs: []string{r.ID}}); err != nil {
 		w.disagree("stop: %v", err)
 	}
 	w.t.Logf("stop of %s", r.ID)
 	r.stop()
-	w.announced[r.ID+" "+poller.StateStopped]++
+	w.announced[r.ID+" "+operator.StateStopped]++
 }
 
 const lookSQL = `

@@ -151,7 +151,7 @@ func (w *world) follow() {
 	c := &claimant{name: "D", store: w.store(), leftOut: map[string]bool{}}
 	for {
 		lease := w.newLease()
-		jobs := w.claim(c, poller.ClaimRequest{Lease: lease, Limit: 4, For: leaseFor, Ceiling: w.ceiling}, false)
+		jobs := w.claim(c, poller.ClaimRequest{Lease: lease, Limit: 4, For: leaseFor, PaceLine: w.ceiling}, false)
 		if len(jobs) == 0 {
 			break
 		}

@@ -1,4 +1,4 @@
-package poller_test
+package operator_test
 
 import (
 	"os"
@@ -9,20 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
 	after := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	before := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
-	scheduled := poller.Request{Mode: poller.ModeScheduled}
-	backfill := func(b poller.Backfill) poller.Request {
-		return poller.Request{Mode: poller.ModeBackfill, Backfill: &b}
+	scheduled := operator.Request{}
+	backfill := func(b operator.Backfill) operator.Request {
+		return operator.Request{Mode: operator.ModeBackfill, Backfill: &b}
 	}
 	cases := map[string]struct {
 		payload string
-		want    poller.Request
+		want    operator.Request
 	}{
 		"no payload":      {"", scheduled},
 		"white space":     {" \n", scheduled},
@@ -33,23 +33,23 @@ func TestParseRequest(t *testing.T) {
 			`{"backfill": {"job_ids": ["job_1", "job_2", "job_1"], "states": ["failed"], "overdue": true,
 			  "created_after": "2026-11-01T00:00:00Z", "created_before": "2026-11-02T02:00:00+02:00",
 			  "limit": 1000, "reads_per_minute": 60, "dry_run": true}}`,
-			backfill(poller.Backfill{
+			backfill(operator.Backfill{
 				JobIDs: []string{"job_1", "job_2"}, States: []string{"failed"}, Overdue: true,
 				CreatedAfter: &after, CreatedBefore: &before, Limit: 1000, ReadsPerMinute: 60, DryRun: true,
 			}),
 		},
 		"ids to the letter": {
 			`{"backfill": {"job_ids": [" a", "...", "x/y", "\u00e9", "` + strings.Repeat("j", 512) + `"]}}`,
-			backfill(poller.Backfill{JobIDs: []string{" a", "...", "x/y", "é", strings.Repeat("j", 512)}}),
+			backfill(operator.Backfill{JobIDs: []string{" a", "...", "x/y", "é", strings.Repeat("j", 512)}}),
 		},
-		"inspect alone":    {`{"inspect": {}}`, poller.Request{Mode: poller.ModeInspect, Inspect: &poller.Inspect{}}},
-		"inspect with ids": {`{"inspect": {"job_ids": ["a"], "limit": 3}}`, poller.Request{Mode: poller.ModeInspect, Inspect: &poller.Inspect{JobIDs: []string{"a"}, Limit: 3}}},
-		"stop":             {`{"stop": {"job_ids": ["a"]}}`, poller.Request{Mode: poller.ModeStop, Stop: &poller.Stop{JobIDs: []string{"a"}}}},
+		"inspect alone":    {`{"inspect": {}}`, operator.Request{Mode: operator.ModeInspect, Inspect: &operator.Inspect{}}},
+		"inspect with ids": {`{"inspect": {"job_ids": ["a"], "limit": 3}}`, operator.Request{Mode: operator.ModeInspect, Inspect: &operator.Inspect{JobIDs: []string{"a"}, Limit: 3}}},
+		"stop":             {`{"stop": {"job_ids": ["a"]}}`, operator.Request{Mode: operator.ModeStop, Stop: &operator.Stop{JobIDs: []string{"a"}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := poller.ParseRequest([]byte(c.payload))
+			got, err := operator.ParseRequest([]byte(c.payload))
 			if err != nil {
 				t.Fatalf("refused: %v", err)
 			}
@@ -122,14 +122,14 @@ func TestParseRequestRefusesNamingTheField(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := poller.ParseRequest([]byte(c.payload))
+			got, err := operator.ParseRequest([]byte(c.payload))
 			if err == nil {
 				t.Fatalf("accepted as %+v", got)
 			}
 			if !strings.HasPrefix(err.Error(), c.want) || !isOneLine(err) {
 				t.Errorf("error %q, want one line that begins with %q", err, c.want)
 			}
-			if diff := cmp.Diff(poller.Request{}, got); diff != "" {
+			if diff := cmp.Diff(operator.Request{}, got); diff != "" {
 				t.Errorf("a refused payload left something behind:\n%s", diff)
 			}
 		})
@@ -143,15 +143,15 @@ func isOneLine(err error) bool {
 
 func TestParseRequestTooManyIDsToShow(t *testing.T) {
 	t.Parallel()
-	ids := strings.TrimSuffix(strings.Repeat(`"a",`, poller.MaxInspectRows+1), ",")
-	if _, err := poller.ParseRequest([]byte(`{"inspect": {"job_ids": [` + ids + `]}}`)); err != nil {
+	ids := strings.TrimSuffix(strings.Repeat(`"a",`, operator.MaxInspectRows+1), ",")
+	if _, err := operator.ParseRequest([]byte(`{"inspect": {"job_ids": [` + ids + `]}}`)); err != nil {
 		t.Errorf("one id many times refused: %v", err)
 	}
 	var b strings.Builder
-	for i := range poller.MaxInspectRows + 1 {
+	for i := range operator.MaxInspectRows + 1 {
 		b.WriteString(`,"` + strings.Repeat("j", i%500+1) + string(rune('a'+i/500)) + `"`)
 	}
-	_, err := poller.ParseRequest([]byte(`{"inspect": {"job_ids": [` + b.String()[1:] + `]}}`))
+	_, err := operator.ParseRequest([]byte(`{"inspect": {"job_ids": [` + b.String()[1:] + `]}}`))
 	if err == nil || !strings.HasPrefix(err.Error(), "inspect.job_ids: ") {
 		t.Errorf("error %v, want one about inspect.job_ids", err)
 	}
@@ -173,7 +173,7 @@ func TestParseRequestExamples(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := poller.ParseRequest(payload); (err != nil) != wantRefused {
+				if _, err := operator.ParseRequest(payload); (err != nil) != wantRefused {
 					t.Errorf("error %v, want refused %v", err, wantRefused)
 				}
 			})
@@ -198,7 +198,7 @@ func TestBackfillPace(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := poller.Backfill{ReadsPerMinute: c.rate}
+			b := operator.Backfill{ReadsPerMinute: c.rate}
 			if got := b.Pace(c.perMinute, c.perDay); got != c.want {
 				t.Errorf("Pace(%d, %d) = %v, want %v", c.perMinute, c.perDay, got, c.want)
 			}

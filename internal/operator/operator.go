@@ -1,4 +1,7 @@
-package poller
+// Package operator holds the requests that an operator sends to the poller by
+// hand: backfill, inspect and stop. It parses and checks them and defines their
+// answers. internal/postgres carries them out.
+package operator
 
 import (
 	"context"
@@ -9,8 +12,21 @@ import (
 const StopNote = "following ended here only: it neither cancels at Sume nor saves money there; " +
 	"a backfill with these job_ids follows them again"
 
+// Modes of an operator request.
+const (
+	ModeBackfill = "backfill"
+	ModeInspect  = "inspect"
+	ModeStop     = "stop"
+)
+
+// StateStopped is the state of a job that a stop request has finished.
+const StateStopped = "stopped"
+
+// statePending is the state of every row that is not finished.
+const statePending = "pending"
+
 // Request is one invocation's payload, checked. The field that Mode names is
-// set and no other; a scheduled pass has none.
+// set and no other. The zero value is no operator request.
 type Request struct {
 	Mode     string
 	Backfill *Backfill
@@ -51,11 +67,11 @@ func (b *Backfill) Pace(perMinute, perDay int) time.Duration {
 	return pace
 }
 
-// Refused is a payload that can be seen to be too much only in the table: one
+// InvalidRequest is a payload that can be seen to be too much only in the table: one
 // line that begins with the field at fault. Nothing was changed.
-type Refused string
+type InvalidRequest string
 
-func (r Refused) Error() string { return string(r) }
+func (r InvalidRequest) Error() string { return string(r) }
 
 // Backfilled counts what a backfill did, or what it would do.
 type Backfilled struct {
@@ -78,11 +94,11 @@ type Stop struct {
 	JobIDs []string // each once
 }
 
-// ByHand is the table as an operator's payload uses it. Each method is one
+// Table is the table as an operator's payload uses it. Each method is one
 // transaction: an error means that nothing changed, unless it came from the
 // commit, and a Refused that the payload is at fault. All are safe to ask
 // again, and at the same time. None needs the API or its key.
-type ByHand interface {
+type Table interface {
 	// Backfill makes the first hundred rows due now and each further one pace
 	// later than the one before it. No row moves later and no lease is broken.
 	Backfill(ctx context.Context, b Backfill, pace time.Duration) (Backfilled, error)

@@ -1,4 +1,4 @@
-package poller
+package operator
 
 import (
 	"bytes"
@@ -6,13 +6,14 @@ import (
 )
 
 // ParseRequest reads an invocation's payload. An empty one, null, {} and an
-// event of EventBridge (a rule's or Scheduler's) ask for the schedule's pass.
+// event of EventBridge (from a rule or from Scheduler) are no operator request:
+// they ask for a scheduled run, and the result is the zero Request.
 // Everything else is taken to the letter or refused as a whole: the error is
 // one line that begins with the field at fault.
 func ParseRequest(payload []byte) (Request, error) {
 	payload = bytes.TrimSpace(payload)
 	if len(payload) == 0 || bytes.Equal(payload, []byte("null")) {
-		return Request{Mode: ModeScheduled}, nil
+		return Request{}, nil
 	}
 	if !utf8.Valid(payload) {
 		return Request{}, refuse("payload", "not UTF-8")
@@ -22,7 +23,7 @@ func ParseRequest(payload []byte) (Request, error) {
 		return Request{}, err
 	}
 	if len(top) == 0 {
-		return Request{Mode: ModeScheduled}, nil
+		return Request{}, nil
 	}
 	if isEvent(top) {
 		return parseEvent(top)
@@ -62,7 +63,7 @@ func parseEvent(top []member) (Request, error) {
 			return Request{}, refuse(m.name, "stands inside an EventBridge event; send it alone")
 		}
 	}
-	return Request{Mode: ModeScheduled}, nil
+	return Request{}, nil
 }
 
 func parseByHand(m member) (Request, error) {

@@ -1,11 +1,11 @@
-package poller_test
+package operator_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"sumepoller/internal/poller"
+	"sumepoller/internal/operator"
 )
 
 // FuzzParseRequest holds what the table of a user leans on: no panic, a
@@ -20,7 +20,7 @@ func FuzzParseRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		r, err := poller.ParseRequest(payload)
+		r, err := operator.ParseRequest(payload)
 		if err != nil {
 			field, fault, named := strings.Cut(err.Error(), ": ")
 			if !named || field == "" || fault == "" || strings.ContainsAny(err.Error(), "\n\r\x00") {
@@ -30,24 +30,24 @@ func FuzzParseRequest(f *testing.F) {
 		}
 		var ids []string
 		switch r.Mode {
-		case poller.ModeScheduled:
+		case "":
 			if len(payload) > 0 && !json.Valid(payload) && strings.TrimSpace(string(payload)) != "" {
 				t.Errorf("%q was taken for the schedule's pass", payload)
 			}
 			return
-		case poller.ModeBackfill:
+		case operator.ModeBackfill:
 			b := r.Backfill
 			if len(b.JobIDs) == 0 && len(b.States) == 0 && !b.Overdue || b.Limit < 0 || b.Pace(120, 10000) <= 0 {
 				t.Errorf("%q was taken as %+v", payload, b)
 			}
 			ids = append(b.JobIDs, b.States...)
-		case poller.ModeInspect:
+		case operator.ModeInspect:
 			ids = r.Inspect.JobIDs
-		case poller.ModeStop:
+		case operator.ModeStop:
 			ids = r.Stop.JobIDs
 		}
 		for _, id := range ids {
-			if strings.TrimSpace(id) == "" || id == "." || id == ".." || id == "pending" && r.Mode == poller.ModeBackfill && len(r.Backfill.JobIDs) == 0 ||
+			if strings.TrimSpace(id) == "" || id == "." || id == ".." || id == "pending" && r.Mode == operator.ModeBackfill && len(r.Backfill.JobIDs) == 0 ||
 				len(id) > 512 || strings.ContainsRune(id, 0) {
 				t.Errorf("%q let %q through", payload, id)
 			}

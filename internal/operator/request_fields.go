@@ -1,4 +1,4 @@
-package poller
+package operator
 
 import (
 	"fmt"
@@ -96,7 +96,7 @@ func jobIDs(at string, raw []byte) ([]string, error) {
 
 func states(at string, raw []byte) ([]string, error) {
 	return texts(at, raw, func(at, state string) error {
-		if state == StatePending {
+		if state == statePending {
 			return refuse(at, "pending rows are not finished; use job_ids or overdue for them")
 		}
 		return nil
