@@ -88,6 +88,12 @@ lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where 
 fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## bring the Go files into the form that lint asks for
 	$(BIN)/golangci-lint fmt $(PROGRAM) ./infra/...
 
+# Words that have a plainer one, listed in .ci/words as regular expressions.
+# .ci/words-allowed holds parts of lines in which they are right.
+.PHONY: lint-words
+lint-words: ## words that have a plainer one (.ci/words)
+	@! git grep -nIiwE -f .ci/words -- '*.go' '*.md' '*.sql' '*.yaml' '*.yml' Makefile .ci/run | grep -vFf .ci/words-allowed
+
 # W3005: the CDK names dependencies that CloudFormation would see by itself.
 .PHONY: lint-templates
 lint-templates: ## cfn-lint over template.yaml and what synth wrote
