@@ -3,7 +3,8 @@ package sume
 import (
 	"encoding/json"
 	"errors"
-	"strings"
+
+	"sumepoller/internal/poller"
 )
 
 // Why a JSON answer is malformed.
@@ -164,9 +165,8 @@ func judge(m, job members) (verdict, error) {
 // ended and underway are the words that decide where terminal is absent, and
 // contradict it where it says otherwise.
 var (
-	ended = wordSet("completed complete success succeeded ready failed error errored canceled cancelled expired")
-
-	underway = wordSet("pending queued processing running in_progress")
+	ended    = wordSet(poller.TerminalStatuses())
+	underway = wordSet([]string{"pending", "queued", "processing", "running", "in_progress"})
 
 	known = func() map[string]string {
 		words := map[string]string{}
@@ -179,9 +179,9 @@ var (
 	}()
 )
 
-func wordSet(words string) map[string]bool {
+func wordSet(words []string) map[string]bool {
 	set := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
+	for _, w := range words {
 		set[w] = true
 	}
 	return set

@@ -84,9 +84,7 @@ func (r Run) metrics() []metric {
 func ends(finished map[string]int) (all, badly int) {
 	for state, n := range finished {
 		all += n
-		switch state {
-		case "completed", "complete", "success", "succeeded", "ready":
-		default:
+		if !poller.Succeeded(state) {
 			badly += n
 		}
 	}

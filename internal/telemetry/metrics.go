@@ -2,6 +2,8 @@
 // lines, and one line of metrics in CloudWatch's embedded format.
 package telemetry
 
+import "sumepoller/internal/poller"
+
 // Namespace and Dimension under which CloudWatch keeps the metrics. The
 // dimension's value is the function's name; nothing else is ever a dimension.
 const (
@@ -24,3 +26,7 @@ const (
 	ReadsToday           = "ReadsToday"           // reads taken from the day's allowance
 	StuckSubmissions     = "StuckSubmissions"     // sent ten minutes ago, no answer yet, or unrecorded
 )
+
+// FinishedStates returns the states that a job can finish in, for the stack,
+// which may not import poller. Each is a key of finished in the summary.
+func FinishedStates() []string { return poller.FinishedStates() }
