@@ -93,7 +93,7 @@ func newStack(t *testing.T) *stack {
 		cfg: config.Migrate{
 			Database: config.Database{URL: s.adminLogin, MaxConns: 4},
 			Roles:    config.Roles{Poller: s.poller, Submit: s.submit, RoleAuth: config.RoleAuthSecret, PollerSecretID: "poller", SubmitSecretID: "submit"},
-			BaseURL:  sume.URL + "/v1",
+			API:      config.API{BaseURL: sume.URL + "/v1"},
 		},
 		cache: secrets.NewCache(s.vault),
 		log:   telemetry.NewLogger(io.Discard, 0),

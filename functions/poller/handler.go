@@ -34,7 +34,7 @@ type handler struct {
 func newHandler(cfg config.Poller, function string, cache *secrets.Cache, stdout, stderr io.Writer) (*handler, error) {
 	key := secrets.NewAPIKey(cache, cfg.Sume.APIKeySecretID)
 	api, err := sume.NewClient(sume.Config{
-		BaseURL: cfg.Sume.BaseURL, Auth: cfg.Sume.AuthMode, Timeout: cfg.Sume.RequestTimeout,
+		BaseURL: cfg.Sume.BaseURL, KeyHeader: cfg.Sume.KeyHeader(), Timeout: cfg.Sume.RequestTimeout,
 	}, key)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStartWithFaultsSaysEachInALine(t *testing.T) {
 	t.Parallel()
 	_, err := start(t.Context(), []string{"POLL_BUDGET=58", "DATABASE_URL=postgres://db/jobs"})
-	var faults config.Faults
-	if !errors.As(err, &faults) || len(faults) != 2 || strings.Count(err.Error(), "\n") != 1 {
+	var errs config.Errors
+	if !errors.As(err, &errs) || len(errs) != 2 || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("error %v, want two lines", err)
 	}
 }

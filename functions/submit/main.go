@@ -30,6 +30,9 @@ func start(ctx context.Context, environ []string) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if warning := config.Unknown(environ); warning != "" {
+		telemetry.NewLogger(os.Stderr, cfg.LogLevel).WarnContext(ctx, warning)
+	}
 	manager, err := secrets.NewManager(ctx)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func newMarket(t *testing.T, o sumetest.Options) *market {
 	t.Cleanup(server.Close)
 	m.url = server.URL
 	m.store = postgres.NewSubmissions(m.db)
-	m.client, err = sume.NewClient(sume.Config{BaseURL: m.url, Timeout: 15 * time.Second}, &keys{"first", "second"})
+	m.client, err = sume.NewClient(sume.Config{BaseURL: m.url + "/v1", KeyHeader: "X-Api-Key: ", Timeout: 15 * time.Second}, &keys{"first", "second"})
 	if err != nil {
 		t.Fatal(err)
 	}

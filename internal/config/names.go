@@ -1,7 +1,7 @@
 package config
 
-// Names of the environment variables, each in this one place: the functions
-// read them and the stack sets them.
+// Names of the environment variables. The functions read them, the stack sets
+// them. A test compares this list with the tags of the configurations.
 const (
 	APIKeySecretID = "SUME_API_KEY_SECRET_ID"
 	APIBaseURL     = "SUME_API_BASE_URL"
@@ -28,17 +28,33 @@ const (
 	PollBackoffMax      = "POLL_BACKOFF_MAX"
 
 	LogLevel = "LOG_LEVEL"
+
+	// Of the migrating function. Without the two roles it only migrates.
+	MigratePollerRole     = "MIGRATE_POLLER_ROLE"      // role of the poller; created if it is missing
+	MigrateSubmitRole     = "MIGRATE_SUBMIT_ROLE"      // role of the submitter
+	MigrateRoleAuth       = "MIGRATE_ROLE_AUTH"        // how both log in: RoleAuthIAM or RoleAuthSecret
+	MigratePollerSecretID = "MIGRATE_POLLER_SECRET_ID" // secret with the poller's login; RoleAuthSecret only
+	MigrateSubmitSecretID = "MIGRATE_SUBMIT_SECRET_ID" // secret with the submitter's login
 )
 
-// Names that Lambda itself sets.
+// Variables that Lambda sets.
 const (
 	FunctionName   = "AWS_LAMBDA_FUNCTION_NAME"
 	FunctionMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE" // MiB
 )
 
-// Values of SUME_API_AUTH_MODE and DATABASE_AUTH.
+// authModes are the values of SUME_API_AUTH_MODE, each with the header line
+// that carries the key, up to the key.
+var authModes = map[string]string{
+	"bearer":    "Authorization: Bearer ",
+	"x-api-key": "X-Api-Key: ",
+}
+
+// DatabaseAuthIAM is the value of DATABASE_AUTH.
+const DatabaseAuthIAM = "iam"
+
+// Values of MIGRATE_ROLE_AUTH.
 const (
-	AuthModeBearer  = "bearer"
-	AuthModeHeader  = "x-api-key"
-	DatabaseAuthIAM = "iam"
+	RoleAuthIAM    = "iam"
+	RoleAuthSecret = "secret"
 )

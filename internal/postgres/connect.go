@@ -3,9 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strings"
 	"time"
@@ -142,27 +140,16 @@ func Disconnect(ctx context.Context, pool *pgxpool.Pool) {
 	Close(pool, within)
 }
 
-// parseURL reads a connection string. Its errors hold nothing of it: where it
-// does not parse, what stands in it may be a part of the password.
+// parseURL reads a connection string. Its errors hold nothing of it.
 func parseURL(raw string) (*pgxpool.Config, error) {
-	pc, err := pgxpool.ParseConfig(raw)
-	if err == nil {
-		if local(pc.ConnConfig) {
-			return pc, nil
-		}
-		if mode := sslMode(raw); unverified[mode] {
-			return nil, fmt.Errorf("%s: sslmode=%s does not verify the server; leave it out or set sslmode=verify-full", config.DatabaseURL, mode)
-		}
-		if pc, err = pgxpool.ParseConfig(withFullVerification(raw)); err == nil {
-			return pc, trustRDS(pc.ConnConfig)
-		}
+	pc, local, err := config.ParseURL(raw)
+	if err != nil || local {
+		return pc, err
 	}
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		return nil, fmt.Errorf("%s: a file that it names cannot be read: %w", config.DatabaseURL, file)
+	if pc, err = pgxpool.ParseConfig(withFullVerification(raw)); err != nil {
+		return nil, fmt.Errorf("%s does not parse", config.DatabaseURL)
 	}
-	return nil, fmt.Errorf("%s does not parse; want postgres://USER:PASSWORD@HOST:PORT/NAME, "+
-		"each part percent-encoded where it holds any of # %% ? / : @ [ or a blank", config.DatabaseURL)
+	return pc, trustRDS(pc.ConnConfig)
 }
 
 // parseFields makes a configuration of values that need no encoding. The
@@ -170,7 +157,7 @@ func parseURL(raw string) (*pgxpool.Config, error) {
 func parseFields(host string, port int, name, user string) (*pgxpool.Config, error) {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	text := fmt.Sprintf(`host='%s' port=%d dbname='%s' user='%s'`, quote.Replace(host), port, quote.Replace(name), quote.Replace(user))
-	if localHost(host) {
+	if config.LocalHost(host) {
 		return pgxpool.ParseConfig(text + ` sslmode=prefer`)
 	}
 	pc, err := pgxpool.ParseConfig(text + ` sslmode=verify-full`)

@@ -84,7 +84,7 @@ func TestConnectVerifiesTheServerInFull(t *testing.T) {
 		"sslmode=prefer":                   {at(dbHost, "sslmode=prefer"), "sslmode=prefer does not verify"},
 		"sslmode=require":                  {at(dbHost, root, "sslmode=require"), "sslmode=require does not verify"},
 		"sslmode=require in words":         {config.Database{URL: keywords + " sslmode=require"}, "sslmode=require does not verify"},
-		"a password that was not encoded":  {config.Database{URL: "postgres://poller:" + password + "@" + dbHost + "/app"}, "DATABASE_URL does not parse"},
+		"a password that was not encoded":  {config.Database{URL: "postgres://poller:" + password + "@" + dbHost + "/app"}, "DATABASE_URL: does not parse"},
 		"a password of another role":       {config.Database{URL: strings.Replace(at(dbHost, root).URL, "a%23b", "wrong", 1)}, "28P01"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ var rdsHost = regexp.MustCompile(`^[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*\.([a-z0-9-]
 // connection since it lives for fifteen minutes.
 func iamConfig(ctx context.Context, cfg config.Database, out outside) (*pgxpool.Config, error) {
 	endpoint := rdsHost.FindStringSubmatch(cfg.Host)
-	if endpoint == nil && !localHost(cfg.Host) {
+	if endpoint == nil && !config.LocalHost(cfg.Host) {
 		return nil, fmt.Errorf("%s: %q is no endpoint of RDS; an IAM login wants the one that RDS shows, such as db.abc.eu-central-1.rds.amazonaws.com, "+
 			"no other name for it and no port", config.DatabaseHost, cfg.Host)
 	}

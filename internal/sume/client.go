@@ -17,14 +17,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
-)
-
-// Ways of sending the key.
-const (
-	AuthBearer = "bearer"    // Authorization: Bearer KEY
-	AuthHeader = "x-api-key" // x-api-key: KEY
 )
 
 // Keys hands out the API key. Its methods may be called at the same time.
@@ -36,52 +31,43 @@ type Keys interface {
 	Renew(ctx context.Context, rejected string) (string, error)
 }
 
-// Config tells a client how to reach the API.
+// Config says how to reach the API.
 type Config struct {
-	BaseURL string         // /v1 is added where it is missing; plain http only on loopback
-	Auth    string         // AuthBearer or AuthHeader; empty: AuthBearer
-	Timeout time.Duration  // of one request of a read, from dial to last byte; above zero
-	Roots   *x509.CertPool // authorities that may sign the server's certificate; nil: the system's
+	BaseURL   string         // as config checks it; paths are added behind it
+	KeyHeader string         // the header line that carries the key, up to the key: "X-Api-Key: "
+	Timeout   time.Duration  // of one request of a read, from dial to last byte; above zero
+	Roots     *x509.CertPool // authorities that may sign the server's certificate; nil: the system's
 }
 
 // Client reads jobs and posts orders. It implements poller.Reader and
-// submit.Poster, and its methods may be called at the same time.
+// submit.Poster. Its methods are safe for concurrent use.
 type Client struct {
 	base      *url.URL
 	keys      Keys
-	auth      string
+	keyHeader string
 	timeout   time.Duration
 	transport *http.Transport
 	bodies    *bodies
 	headers   atomic.Pointer[keyHeader]
-	groups    atomic.Uint64 // numbers given to what is lost together
+	groups    atomic.Uint64 // the latest group of requests that share a connection
 }
 
-// NewClient returns a client that has opened no connection yet. Its errors name
-// the fault of the configuration, never its value.
+// NewClient returns a client that has not opened a connection yet. Its errors
+// hold no value of the configuration.
 func NewClient(cfg Config, keys Keys) (*Client, error) {
-	base, err := ParseBase(cfg.BaseURL)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Auth == "" {
-		cfg.Auth = AuthBearer
-	}
+	base, err := url.Parse(cfg.BaseURL)
+	header, _, isHeader := strings.Cut(cfg.KeyHeader, ": ")
 	switch {
-	case cfg.Auth != AuthBearer && cfg.Auth != AuthHeader:
-		return nil, errors.New("sume client: unknown auth mode; bearer or x-api-key")
+	case err != nil || base.Hostname() == "":
+		return nil, errors.New("sume client: the base URL is not absolute")
+	case !isHeader || header == "":
+		return nil, errors.New("sume client: no header for the key")
 	case cfg.Timeout <= 0:
 		return nil, errors.New("sume client: the request timeout must be above zero")
 	case keys == nil:
 		return nil, errors.New("sume client: no source of keys")
 	}
-	c := &Client{
-		base:    base,
-		keys:    keys,
-		auth:    cfg.Auth,
-		timeout: cfg.Timeout,
-		bodies:  newBodies(),
-	}
+	c := &Client{base: base, keys: keys, keyHeader: cfg.KeyHeader, timeout: cfg.Timeout, bodies: newBodies()}
 	c.transport = c.newTransport(cfg)
 	return c, nil
 }

@@ -26,15 +26,12 @@ func (c *Client) header(key string) (http.Header, error) {
 	if key == "" || strings.ContainsFunc(key, foreign) {
 		return nil, errNoKey
 	}
+	name, prefix, _ := strings.Cut(c.keyHeader, ": ")
 	h := http.Header{
-		"Accept":        {"application/json"},
-		"Cache-Control": {"no-cache"}, // a cache in between would keep a job unfinished
-		"User-Agent":    {"sumepoller"},
-	}
-	if c.auth == AuthHeader {
-		h["X-Api-Key"] = []string{key}
-	} else {
-		h["Authorization"] = []string{"Bearer " + key}
+		"Accept":                      {"application/json"},
+		"Cache-Control":               {"no-cache"}, // a cache in between would keep a job unfinished
+		"User-Agent":                  {"sumepoller"},
+		http.CanonicalHeaderKey(name): {prefix + key},
 	}
 	c.headers.Store(&keyHeader{key: key, header: h})
 	return h, nil

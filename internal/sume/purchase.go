@@ -22,7 +22,7 @@ func bought(body []byte, isJSON bool) (jobID string, hit bool) {
 		inner.requestID, outer.requestID,
 	} {
 		if id := text(value); id != "" {
-			if !sendable(id) || strings.ContainsRune(id, 0xFFFD) {
+			if !validID(id) || strings.ContainsRune(id, 0xFFFD) {
 				return "", hit
 			}
 			return id, hit

@@ -15,7 +15,7 @@ import (
 // fetched anew once and the read made again with it. Each of the two requests
 // may take the configured timeout; ctx bounds them together.
 func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error) {
-	if !sendable(jobID) {
+	if !validID(jobID) {
 		return poller.Answer{}, &poller.ReadError{Class: poller.Malformed, Reason: "job id that cannot be one, not sent", RetryAfter: -1}
 	}
 	var (
@@ -42,7 +42,7 @@ func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error
 func (c *Client) read(ctx context.Context, jobID, key string, h http.Header) (poller.Answer, error) {
 	req := &http.Request{
 		Method:     http.MethodGet,
-		URL:        c.at("jobs", jobID, "status"),
+		URL:        c.endpoint("jobs", jobID, "status"),
 		Host:       c.base.Host,
 		Header:     h,
 		Proto:      "HTTP/1.1",

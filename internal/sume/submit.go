@@ -51,7 +51,7 @@ func (c *Client) post(ctx context.Context, key string, body []byte, apiKey strin
 	first, _ := again()
 	req := &http.Request{
 		Method:        http.MethodPost,
-		URL:           c.at("videos"),
+		URL:           c.endpoint("videos"),
 		Host:          c.base.Host,
 		Header:        header,
 		Body:          first,

@@ -1,6 +1,7 @@
 package sume_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -56,8 +57,11 @@ func connect(t testing.TB, url string) *sume.Client {
 	return connectWith(t, sume.Config{BaseURL: url, Timeout: 20 * time.Second}, fixedKeys{key: testKey})
 }
 
+// connectWith takes the address of the API without /v1.
 func connectWith(t testing.TB, cfg sume.Config, keys sume.Keys) *sume.Client {
 	t.Helper()
+	cfg.BaseURL += "/v1"
+	cfg.KeyHeader = cmp.Or(cfg.KeyHeader, "Authorization: Bearer ")
 	c, err := sume.NewClient(cfg, keys)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.MemoryMiB > 0 {
 		debug.SetMemoryLimit(s.MemoryMiB << 20 / 6 * 5) // as the function does
 	}
-	api, err := sume.NewClient(sume.Config{BaseURL: s.APIURL, Timeout: timeout}, key{})
+	api, err := sume.NewClient(sume.Config{BaseURL: s.APIURL + "/v1", KeyHeader: "X-Api-Key: ", Timeout: timeout}, key{})
 	if err != nil {
 		return Result{}, err
 	}
