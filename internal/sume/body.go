@@ -10,53 +10,48 @@ import (
 const (
 	// maxBody is the longest body that is read, after decompression.
 	maxBody = 1 << 20
-	// smallBody is the size of the buffers that every read has; answers are a
-	// few hundred bytes.
+	// smallBody is the size of the usual buffer. Answers are a few hundred bytes.
 	smallBody = 16 << 10
-	// largeBodies is how many answers beyond smallBody are in memory at once,
-	// so that any number of them in flight stays within a few MiB. The others
-	// wait, within their own time.
+	// largeBodies is how many larger buffers exist. It bounds the memory of any
+	// number of answers in flight. A read that needs one waits within its timeout.
 	largeBodies = 8
 )
 
 var errTooLarge = errors.New("the body is too large")
 
-// bodies lends the buffers that answers are read into.
+// bodies holds the buffers that answers are read into.
 type bodies struct {
 	small sync.Pool
-	large chan *buffer // free large buffers, made when first used
+	large chan *buffer // free ones; their memory is allocated at the first use
 }
 
 // buffer holds one body until it is released.
 type buffer struct {
-	data  []byte
-	home  *bodies
-	large bool
+	data    []byte
+	release func()
 }
 
 func newBodies() *bodies {
 	b := &bodies{large: make(chan *buffer, largeBodies)}
-	b.small.New = func() any { return &buffer{home: b, data: make([]byte, 0, smallBody)} }
+	b.small.New = func() any {
+		small := &buffer{data: make([]byte, 0, smallBody)}
+		small.release = func() { b.small.Put(small) }
+		return small
+	}
 	for range largeBodies {
-		b.large <- &buffer{home: b, large: true}
+		large := &buffer{}
+		large.release = func() { b.large <- large }
+		b.large <- large
 	}
 	return b
-}
-
-func (b *buffer) release() {
-	b.data = b.data[:0]
-	if b.large {
-		b.home.large <- b
-		return
-	}
-	b.home.small.Put(b)
 }
 
 // read reads r to its end, at most maxBody bytes of it.
 func (b *bodies) read(ctx context.Context, r io.Reader) (*buffer, error) {
 	small := b.small.Get().(*buffer)
-	whole, err := small.fill(r)
-	if whole {
+	small.data = small.data[:0]
+	complete, err := small.fill(r)
+	if complete {
 		return small, nil
 	}
 	defer small.release()
@@ -72,9 +67,9 @@ func (b *bodies) read(ctx context.Context, r io.Reader) (*buffer, error) {
 	if large.data == nil {
 		large.data = make([]byte, 0, maxBody+1)
 	}
-	large.data = append(large.data, small.data...)
-	whole, err = large.fill(r)
-	if whole && len(large.data) <= maxBody {
+	large.data = append(large.data[:0], small.data...)
+	complete, err = large.fill(r)
+	if complete && len(large.data) <= maxBody {
 		return large, nil
 	}
 	large.release()
@@ -84,15 +79,15 @@ func (b *bodies) read(ctx context.Context, r io.Reader) (*buffer, error) {
 	return nil, err
 }
 
-// fill reads until the buffer is full or r ends; whole tells which.
-func (b *buffer) fill(r io.Reader) (whole bool, err error) {
+// fill reads until the buffer is full or r ends, and reports whether r ended.
+func (b *buffer) fill(r io.Reader) (complete bool, err error) {
 	for len(b.data) < cap(b.data) {
 		n, err := r.Read(b.data[len(b.data):cap(b.data)])
 		b.data = b.data[:len(b.data)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return true, nil
-		case err != nil:
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return true, nil
+			}
 			return false, err
 		}
 	}

@@ -1,12 +1,11 @@
-// Package sume is the client of the Sume API: one free read of a job's status
+// Package sume is the client of the Sume API: one free read of a job's status,
 // and the one paid post that buys a job.
 //
-// It turns each answer into the types of the packages that ask: a well-formed
-// one into poller.Answer, everything else into a poller.Fault (or, for the
-// post, a submit.Fault) with its class. The key goes to the configured host and
-// nowhere else: no redirect is followed, and every URL is built from the
-// configured base and an escaped id. No error of this package holds a URL, a
-// key or a body.
+// It turns each response into the types of the packages that ask: a well-formed
+// one into poller.Answer, anything else into a poller.ReadError with its class
+// (for the post: a submit.Fault). The key goes to the configured host only: no
+// redirect is followed, and every URL is the configured base with an escaped id
+// behind it. No error of this package holds a URL, a key or a body.
 package sume
 
 import (
@@ -22,12 +21,12 @@ import (
 	"time"
 )
 
-// Keys hands out the API key. Its methods may be called at the same time.
+// Keys returns the API key. Its methods are safe for concurrent use.
 type Keys interface {
-	// Key returns the key to send, from a cache where there is one.
+	// Key returns the key to send, which may be cached.
 	Key(ctx context.Context) (string, error)
-	// Renew returns the key as it is now, after the API refused rejected:
-	// fetched anew, unless another call has replaced rejected meanwhile.
+	// Renew returns the current key, after the API refused rejected. It fetches
+	// the key again, unless another call has replaced rejected already.
 	Renew(ctx context.Context, rejected string) (string, error)
 }
 
@@ -76,14 +75,13 @@ func NewClient(cfg Config, keys Keys) (*Client, error) {
 // its end, so that a frozen sandbox holds none.
 func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 
-// inFlight is how many reads may be in flight to the one host with each
-// connection kept for the next read.
-const inFlight = 256
+// maxIdle is how many connections are kept for later reads.
+const maxIdle = 256
 
 func (c *Client) newTransport(cfg Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
-	// A connection that died unnoticed would otherwise take every read that
-	// shares it with it. A third of the time is left for those to go once more.
+	// Find a dead connection early: every read on it is lost. The rest of the
+	// timeout is for sending those reads once more.
 	silence := min(5*time.Second, cfg.Timeout/3)
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
@@ -99,13 +97,13 @@ func (c *Client) newTransport(cfg Config) *http.Transport {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
 		TLSHandshakeTimeout:    cfg.Timeout,
 		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           inFlight,
-		MaxIdleConnsPerHost:    inFlight,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		// StrictMaxConcurrentRequests stays off: in Go 1.26 the requests that it
-		// makes wait count against the limit that they wait for, so that none goes
-		// out. Further connections are opened instead.
+		// StrictMaxConcurrentRequests stays off: with Go 1.26 a request that waits
+		// counts against the limit that it waits for, so that none is sent. Without
+		// it further connections are opened.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence, WriteByteTimeout: silence},
 	}
 }

@@ -1,126 +1,80 @@
 package sume
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"sumepoller/internal/poller"
 )
 
-// Why a JSON answer is malformed.
+// Why an answer is malformed.
 var (
 	errNotObject  = errors.New("not an object")
-	errTwice      = errors.New("a field stands twice")
-	errTerminal   = errors.New("terminal is no boolean")
-	errWord       = errors.New("unusable status")
-	errJob        = errors.New("job is no object")
+	errRepeated   = errors.New("a field is repeated")
+	errTerminal   = errors.New("terminal is not a boolean")
+	errStatus     = errors.New("unusable status")
+	errJob        = errors.New("job is not an object")
 	errOtherJob   = errors.New("answer for another job")
-	errNothing    = errors.New("neither terminal nor a status")
-	errNoWord     = errors.New("terminal without a status")
+	errEmpty      = errors.New("neither terminal nor a status")
+	errNoStatus   = errors.New("terminal without a status")
 	errContradict = errors.New("terminal and status contradict")
 	errNotJSON    = errors.New("not JSON")
 )
 
-// members are the fields of an answer that are read, as their JSON text; nil
-// where the field is absent. Names match exactly.
-type members struct {
-	terminal, sumeStatus, status, job, jobID, id, nextPoll []byte
-	data, requestID, failure, hit                          []byte
-	twice                                                  bool // one that decides stands twice
-}
-
-// readMembers reads the fields of an object; ok is false where text is none.
-func readMembers(text []byte) (m members, ok bool) {
-	walk, ok := openObject(text)
-	if !ok {
-		return m, false
-	}
-	for {
-		name, value, more := walk.next()
-		if !more {
-			return m, true
-		}
-		if slot := m.slot(name); slot != nil {
-			m.twice = m.twice || *slot != nil && slot != &m.requestID && slot != &m.nextPoll
-			*slot = value
-		}
-	}
-}
-
-func (m *members) slot(name []byte) *[]byte {
-	switch string(name) {
-	case "terminal":
-		return &m.terminal
-	case "sume_status":
-		return &m.sumeStatus
-	case "status":
-		return &m.status
-	case "job":
-		return &m.job
-	case "job_id":
-		return &m.jobID
-	case "id":
-		return &m.id
-	case "next_poll_after_seconds":
-		return &m.nextPoll
-	case "data":
-		return &m.data
-	case "request_id":
-		return &m.requestID
-	case "error":
-		return &m.failure
-	case "idempotency_hit":
-		return &m.hit
-	}
-	return nil
-}
-
-// verdict is what a well-formed answer to a read says.
-type verdict struct {
+// decoded is what a well-formed answer to a read says.
+type decoded struct {
 	terminal bool
 	status   string
-	nextPoll []byte // the text of next_poll_after_seconds; nil where absent
+	nextPoll []byte // next_poll_after_seconds as JSON text; nil if absent
 }
 
-// decode reads the answer to a read of the job. Its errors are a few fixed
-// words each. A body that is JSON and malformed gives another error than
-// errNotJSON.
-func decode(body []byte, jobID string) (verdict, error) {
+// decode reads the answer to a read of the job. It returns errNotJSON only for
+// a body that is not JSON.
+func decode(body []byte, jobID string) (decoded, error) {
 	if !json.Valid(body) {
-		return verdict{}, errNotJSON
+		return decoded{}, errNotJSON
 	}
-	m, ok := readMembers(body)
+	answer, ok := readObject(body)
 	if !ok {
-		return verdict{}, errNotObject
+		return decoded{}, errNotObject
 	}
-	if m.data != nil && !m.twice {
-		if inner, ok := readMembers(m.data); ok && inner.answers() {
-			m = inner
+	if data, ok := readObject(answer.get("data")); ok && !answer.repeated && data.isAnswer() {
+		answer = data
+	}
+	job, ok := readObject(answer.get("job"))
+	switch {
+	case answer.repeated:
+		return decoded{}, errRepeated
+	case !ok && given(answer.get("job")):
+		return decoded{}, errJob
+	case job.repeated:
+		return decoded{}, errRepeated
+	case !matches(answer.get("job_id"), jobID), !matches(job.get("id"), jobID):
+		return decoded{}, errOtherJob
+	}
+	d := decoded{nextPoll: answer.get("next_poll_after_seconds")}
+	var err error
+	if d.status, err = firstStatus(answer.get("sume_status"), job.get("status"), answer.get("status")); err != nil {
+		return d, err
+	}
+	d.terminal, err = isTerminal(answer.get("terminal"), d.status)
+	return d, err
+}
+
+// isAnswer reports whether the object in data is the answer.
+func (o object) isAnswer() bool {
+	for _, name := range []string{"terminal", "sume_status", "status", "job"} {
+		if o.get(name) != nil {
+			return true
 		}
 	}
-	if m.twice {
-		return verdict{}, errTwice
-	}
-	job, ok := readMembers(m.job)
-	switch {
-	case !ok && given(m.job):
-		return verdict{}, errJob
-	case job.twice:
-		return verdict{}, errTwice
-	case !names(m.jobID, jobID), !names(job.id, jobID):
-		return verdict{}, errOtherJob
-	}
-	return judge(m, job)
+	return false
 }
 
-// answers tells whether an object in data holds what an answer is read from.
-func (m *members) answers() bool {
-	return m.terminal != nil || m.sumeStatus != nil || m.status != nil || m.job != nil
-}
-
-// names tells whether a field that holds a job's id, if it is there, holds
-// this one.
-func names(value []byte, jobID string) bool {
+// matches reports whether a field with a job's id, if it is there, has this one.
+func matches(value []byte, jobID string) bool {
 	switch {
 	case !given(value):
 		return true
@@ -128,61 +82,72 @@ func names(value []byte, jobID string) bool {
 		id := unquote(value)
 		return len(id) == 0 || string(id) == jobID
 	}
-	return string(value) == jobID // an id in digits, written as a number
+	return string(value) == jobID // an id of digits, sent as a number
 }
 
-func judge(m, job members) (verdict, error) {
-	v := verdict{nextPoll: m.nextPoll}
-	status, err := word(m.sumeStatus, job.status, m.status)
-	if err != nil {
-		return v, err
-	}
-	v.status = status
+// isTerminal applies the rules for terminal and the status beside it.
+func isTerminal(terminal []byte, status string) (bool, error) {
 	switch {
-	case !given(m.terminal):
-		v.terminal = ended[status]
-		if status == "" {
-			return v, errNothing
-		}
-	case string(m.terminal) == "true":
-		v.terminal = true
-		switch {
-		case status == "":
-			return v, errNoWord
-		case underway[status]:
-			return v, errContradict
-		}
-	case string(m.terminal) == "false":
-		if ended[status] {
-			return v, errContradict
-		}
-	default:
-		return v, errTerminal
+	case !given(terminal) && status == "":
+		return false, errEmpty
+	case !given(terminal):
+		return ended[status], nil
+	case string(terminal) == "true" && status == "":
+		return false, errNoStatus
+	case string(terminal) == "true" && underway[status], string(terminal) == "false" && ended[status]:
+		return false, errContradict
+	case string(terminal) != "true" && string(terminal) != "false":
+		return false, errTerminal
 	}
-	return v, nil
+	return string(terminal) == "true", nil
 }
 
-// ended and underway are the words that decide where terminal is absent, and
-// contradict it where it says otherwise.
+// The statuses that decide where terminal is absent. Where it says otherwise,
+// the answer is malformed.
 var (
-	ended    = wordSet(poller.TerminalStatuses())
-	underway = wordSet([]string{"pending", "queued", "processing", "running", "in_progress"})
-
-	known = func() map[string]string {
-		words := map[string]string{}
-		for _, set := range []map[string]bool{ended, underway} {
-			for w := range set {
-				words[w] = w
-			}
-		}
-		return words
-	}()
+	ended    = set(poller.TerminalStatuses())
+	underway = set([]string{"pending", "queued", "processing", "running", "in_progress"})
 )
 
-func wordSet(words []string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range words {
-		set[w] = true
+func set(words []string) map[string]bool {
+	all := map[string]bool{}
+	for _, word := range words {
+		all[word] = true
 	}
-	return set
+	return all
+}
+
+// maxStatus is the longest status, in bytes.
+const maxStatus = 64
+
+// firstStatus returns the first status among the values. null and whitespace
+// are none. A status is trimmed and in lower case. Only ASCII letters are
+// changed: Unicode folding would turn letters of other alphabets into them.
+func firstStatus(values ...[]byte) (string, error) {
+	for _, value := range values {
+		if !given(value) {
+			continue
+		}
+		if !isString(value) {
+			return "", errStatus
+		}
+		status := slices.Clone(bytes.TrimSpace(unquote(value)))
+		if len(status) == 0 {
+			continue
+		}
+		if len(status) > maxStatus {
+			return "", errStatus
+		}
+		for i, c := range status {
+			switch {
+			case 'A' <= c && c <= 'Z':
+				status[i] += 'a' - 'A'
+			case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '_', c == '-':
+			default:
+				return "", errStatus
+			}
+		}
+		return string(status), nil
+	}
+	return "", nil
 }

@@ -28,5 +28,5 @@ func Reset(h http.Header) time.Duration { return reset(h, "Ratelimit-Reset") }
 const (
 	MaxWait = maxWait
 	MaxBody = maxBody
-	MaxWord = maxWord
+	MaxWord = maxStatus
 )

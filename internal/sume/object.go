@@ -5,79 +5,103 @@ import (
 	"encoding/json"
 )
 
-// object walks the members of one JSON object without decoding them. It works
-// on text that json.Valid has accepted and on nothing else, so it needs to know
-// no more of the grammar than where a value ends.
+// object holds the fields of a JSON object that are read, as their JSON text.
+// Names match exactly.
 type object struct {
-	rest []byte
+	value    [len(fields)][]byte // in the order of fields
+	repeated bool                // a field that decides is in it twice
 }
 
-// openObject returns a walk over text, which may have blanks around it; ok is
-// false where it is another kind of value.
-func openObject(text []byte) (o object, ok bool) {
-	text = skipBlanks(text)
-	if len(text) == 0 || text[0] != '{' {
-		return object{}, false
-	}
-	return object{rest: text[1:]}, true
+// fields lists the fields that are read. If one that decides is in an object
+// twice, the answer is malformed.
+var fields = [...]struct {
+	name    string
+	decides bool
+}{
+	{"terminal", true},
+	{"sume_status", true},
+	{"status", true},
+	{"job", true},
+	{"job_id", true},
+	{"id", true},
+	{"data", true},
+	{"error", true},
+	{"idempotency_hit", true},
+	{"request_id", false},
+	{"next_poll_after_seconds", false},
 }
 
-// next returns a member's name, as its bytes spell it after unescaping, and
-// its value's text without blanks around it.
-func (o *object) next() (name, value []byte, ok bool) {
-	rest := skipBlanks(o.rest)
-	if len(rest) > 0 && rest[0] == ',' {
-		rest = skipBlanks(rest[1:])
+// get returns the JSON text of a field, or nil. The name is one of fields.
+func (o *object) get(name string) []byte {
+	for i := range fields {
+		if fields[i].name == name {
+			return o.value[i]
+		}
 	}
-	if len(rest) == 0 || rest[0] != '"' {
-		return nil, nil, false
-	}
-	end := valueEnd(rest)
-	name = unquote(rest[:end])
-	rest = skipBlanks(rest[end:])
-	rest = skipBlanks(rest[1:]) // the colon
-	end = valueEnd(rest)
-	o.rest = rest[end:]
-	return name, rest[:end], true
+	return nil
 }
 
-func skipBlanks(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
+// readObject reads the fields of an object; ok is false if text is none. The
+// text is nil or valid JSON.
+func readObject(text []byte) (o object, ok bool) {
+	ok = eachMember(text, func(name, value []byte) {
+		for i := range fields {
+			if fields[i].name == string(name) {
+				o.repeated = o.repeated || o.value[i] != nil && fields[i].decides
+				o.value[i] = value
+				return
+			}
+		}
+	})
+	return o, ok
+}
+
+// eachMember calls yield with the name and the JSON text of each member of an
+// object. It returns false if text is no object. It relies on valid JSON.
+func eachMember(text []byte, yield func(name, value []byte)) bool {
+	const space = " \t\r\n"
+	rest, isObject := bytes.CutPrefix(bytes.TrimLeft(text, space), []byte("{"))
+	if !isObject {
+		return false
 	}
-	return b
+	for {
+		if rest = bytes.TrimLeft(rest, space+","); rest[0] == '}' {
+			return true
+		}
+		end := valueEnd(rest)
+		name := unquote(rest[:end])
+		rest = bytes.TrimLeft(rest[end:], space+":")
+		end = valueEnd(rest)
+		yield(name, rest[:end])
+		rest = rest[end:]
+	}
 }
 
 // valueEnd returns where the value that b begins with ends.
 func valueEnd(b []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			if quoted = !quoted; !quoted && depth == 0 {
-				return i + 1
+	if b[0] != '"' && b[0] != '{' && b[0] != '[' {
+		return bytes.IndexAny(b, ",]} \t\r\n")
+	}
+	for i, depth := 0, 0; ; i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
 			}
-		case quoted:
-		case c == '{' || c == '[':
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
-			if depth == 0 { // the end of what holds a number or word
-				return i
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case depth == 0 && (c == ',' || c == ' ' || c == '\n' || c == '\t' || c == '\r'):
-			return i
+		case '}', ']':
+			depth--
+		}
+		if depth == 0 {
+			return i + 1
 		}
 	}
-	return len(b)
 }
 
-// unquote returns what a JSON string holds. Without escapes it is a part of
-// the text itself.
+// unquote returns the value of a JSON string.
 func unquote(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text[1 : len(text)-1]
@@ -91,5 +115,5 @@ func unquote(text []byte) []byte {
 
 func isString(value []byte) bool { return len(value) > 0 && value[0] == '"' }
 
-// given tells whether a member is there and is not null.
+// given reports whether a field is there and is not null.
 func given(value []byte) bool { return len(value) > 0 && value[0] != 'n' }

@@ -2,17 +2,21 @@ package sume
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 )
 
-// maxMessage is how much of an error's code or message is kept, in bytes.
-const maxMessage = 1000
+const (
+	maxMessage   = 1000 // bytes of an error's code or message that are kept
+	maxRequestID = 64   // bytes of a request id that are kept
+)
 
-// redact makes a text of the API's fit for people: visible characters on one
-// line, without URLs, the key and whatever is one of them in disguise.
-func redact(text []byte, key string) string {
-	s := strings.Map(visible, strings.ToValidUTF8(string(text), ""))
+// redact makes a string from the API safe to show: visible characters on one
+// line, without URLs, without the key, and without either of them in another
+// spelling.
+func redact(raw []byte, key string) string {
+	s := strings.Map(visible, strings.ToValidUTF8(string(raw), ""))
 	if key != "" {
 		s = strings.ReplaceAll(s, key, "[key]")
 	}
@@ -21,7 +25,7 @@ func redact(text []byte, key string) string {
 	}
 	words := strings.Fields(s)
 	for i, word := range words {
-		if addresses(word) {
+		if holdsURL(word) {
 			words[i] = "[url]"
 		}
 	}
@@ -31,8 +35,7 @@ func redact(text []byte, key string) string {
 	return s
 }
 
-// visible drops characters that show nothing, and makes each that is as wide as
-// two the ASCII one that it looks like.
+// visible drops invisible characters, and turns full-width ones into ASCII.
 func visible(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
@@ -45,14 +48,14 @@ func visible(r rune) rune {
 	return r
 }
 
-// addresses reports whether a word can be a URL or a part of one, also one that
-// is escaped, once or more.
-func addresses(word string) bool {
+// holdsURL reports whether a word can be a URL or a part of one, also one that
+// is percent-encoded, once or more.
+func holdsURL(word string) bool {
 	for range 4 {
 		inner := strings.Trim(word, `.,;:!?'"()[]{}<>`)
 		path, query := strings.ContainsAny(inner, `/\`), strings.ContainsAny(inner, "?&=")
 		switch {
-		case scheme(word), strings.Contains(word, "//"), path && (query || strings.Contains(inner, ".")),
+		case holdsScheme(word), strings.Contains(word, "//"), path && (query || strings.Contains(inner, ".")),
 			strings.Contains(inner, "=") && strings.ContainsAny(word, "?&"):
 			return true
 		}
@@ -65,14 +68,13 @@ func addresses(word string) bool {
 	return false
 }
 
-// scheme reports whether a text holds the beginning of a URL.
-func scheme(s string) bool {
-	s = strings.ToLower(s)
-	return strings.Contains(s, "http:") || strings.Contains(s, "https:") || strings.Contains(s, ":/") || strings.Contains(s, `:\`)
-}
+var schemes = regexp.MustCompile(`(?i)https?:|:[/\\]`)
 
-// holdsKey reports whether a text holds the key, whatever its letters' case and
-// what stands between them.
+// holdsScheme reports whether a string holds the beginning of a URL.
+func holdsScheme(s string) bool { return schemes.MatchString(s) }
+
+// holdsKey reports whether a string holds the key, in upper or lower case and
+// with any separators.
 func holdsKey(s, key string) bool {
 	key = alphanumeric(key)
 	return key != "" && strings.Contains(alphanumeric(s), key)
@@ -85,4 +87,35 @@ func alphanumeric(s string) string {
 		}
 		return -1
 	}, s)
+}
+
+// requestID returns the request id of a response, from its body if that is JSON
+// and has one, otherwise from its header. It is safe to log.
+func (r *response) requestID(isJSON bool, key string) string {
+	if isJSON {
+		body, _ := readObject(r.bytes())
+		if value := body.get("request_id"); isString(value) {
+			if id := safeID(string(unquote(value)), key); id != "" {
+				return id
+			}
+		}
+	}
+	return safeID(r.header.Get("X-Request-Id"), key)
+}
+
+var idCharacters = regexp.MustCompile(`^[a-zA-Z0-9_.:-]+$`)
+
+// safeID drops whitespace and everything beyond ASCII from an id and cuts it to
+// its maximum. It returns "" if the rest is no id or can hold a URL or the key.
+func safeID(id, key string) string {
+	id = strings.Map(func(r rune) rune {
+		if r > ' ' && r <= '~' {
+			return r
+		}
+		return -1
+	}, id)
+	if !idCharacters.MatchString(id) || holdsScheme(id) || holdsKey(id, key) {
+		return ""
+	}
+	return id[:min(len(id), maxRequestID)]
 }

@@ -11,49 +11,40 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// Status reads one job; see poller.Reader for what it returns. A refused key is
-// fetched anew once and the read made again with it. Each of the two requests
-// may take the configured timeout; ctx bounds them together.
+// Status reads one job; see poller.Reader for what it returns. If the key is
+// refused, it fetches the key again and repeats the read once. Each of the two
+// requests has the configured timeout; ctx bounds both together.
 func (c *Client) Status(ctx context.Context, jobID string) (poller.Answer, error) {
 	if !validID(jobID) {
 		return poller.Answer{}, &poller.ReadError{Class: poller.Malformed, Reason: "job id that cannot be one, not sent", RetryAfter: -1}
 	}
 	var (
 		answer poller.Answer
-		fault  error
+		failed error
 	)
 	err := c.withKey(ctx, func(key string, h http.Header) bool {
-		answer, fault = c.read(ctx, jobID, key, h)
-		var f *poller.ReadError
-		return errors.As(fault, &f) && f.Class == poller.Unauthorized
+		answer, failed = c.read(ctx, jobID, key, h)
+		var read *poller.ReadError
+		return errors.As(failed, &read) && read.Class == poller.Unauthorized
 	})
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		return poller.Answer{}, fmt.Errorf("sume key: %w", ctx.Err())
-	case err != nil && fault == nil && ctx.Err() != nil:
+	case err != nil && failed == nil && ctx.Err() != nil:
 		return answer, &poller.ReadError{Class: poller.Timeout, Reason: "waiting for the key", RetryAfter: -1}
-	case err != nil && fault == nil:
+	case err != nil && failed == nil:
 		return answer, &poller.ReadError{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}
 	}
-	return answer, fault
+	return answer, failed
 }
 
 // read makes one request for a job's status.
 func (c *Client) read(ctx context.Context, jobID, key string, h http.Header) (poller.Answer, error) {
-	req := &http.Request{
-		Method:     http.MethodGet,
-		URL:        c.endpoint("jobs", jobID, "status"),
-		Host:       c.base.Host,
-		Header:     h,
-		Proto:      "HTTP/1.1",
-		ProtoMajor: 1,
-		ProtoMinor: 1,
-	}
-	r, err := c.exchange(ctx, req, c.timeout)
+	r, err := c.exchange(ctx, c.request(http.MethodGet, h, nil, "jobs", jobID, "status"), c.timeout)
 	if err != nil {
-		var t *trouble
-		if errors.As(err, &t) {
-			return poller.Answer{}, t.fault()
+		var e *exchangeError
+		if errors.As(err, &e) {
+			return poller.Answer{}, e.readError()
 		}
 		return poller.Answer{}, err
 	}
@@ -61,54 +52,57 @@ func (c *Client) read(ctx context.Context, jobID, key string, h http.Header) (po
 	return r.answer(jobID, key)
 }
 
-// answer turns a reply to a read into what it says.
-func (r *reply) answer(jobID, key string) (poller.Answer, error) {
+// answer reads a response to a read.
+func (r *response) answer(jobID, key string) (poller.Answer, error) {
 	answer := poller.Answer{Window: window(r.header), Age: age(r.header)}
 	class, reason := classOf(r.status)
 	if class != "" {
-		return answer, r.fault(class, reason, key)
+		return answer, r.readError(class, reason, key)
 	}
-	var t *trouble
-	if errors.As(r.broken, &t) {
-		f := r.fault(t.class, t.reason, key)
-		f.Connection = t.connection
-		return answer, f
+	var e *exchangeError
+	if errors.As(r.broken, &e) {
+		read := r.readError(e.class, e.reason, key)
+		read.Connection = e.connection
+		return answer, read
 	}
 	if r.broken != nil {
 		return answer, r.broken
 	}
-	v, err := decode(r.bytes(), jobID)
-	if err == nil && holdsKey(v.status, key) {
-		err = errWord
+	d, err := decode(r.bytes(), jobID)
+	if err == nil && holdsKey(d.status, key) {
+		err = errStatus
 	}
 	if err != nil {
-		return answer, r.fault(poller.Malformed, err.Error(), key)
+		return answer, r.readError(poller.Malformed, err.Error(), key)
 	}
-	answer.Terminal, answer.Status, answer.NextPoll = v.terminal, v.status, interval(v.nextPoll)
+	answer.Terminal, answer.Status, answer.NextPoll = d.terminal, d.status, interval(d.nextPoll)
 	answer.Body = slices.Clone(r.bytes())
 	return answer, nil
 }
 
-// classOf sorts an HTTP status; an empty class is one whose body decides.
+// classOf returns the class of an HTTP status, or an empty one if the body
+// decides.
 func classOf(status int) (class poller.Class, reason string) {
 	switch {
 	case status == http.StatusUnauthorized:
 		return poller.Unauthorized, ""
 	case status == http.StatusTooManyRequests:
 		return poller.RateLimited, ""
-	case status >= 200 && status < 300:
+	}
+	switch status / 100 {
+	case 2:
 		return "", ""
-	case status >= 300 && status < 400:
+	case 3:
 		return poller.Malformed, "redirect"
-	case status >= 400 && status < 500:
+	case 4:
 		return poller.HTTP4xx, ""
-	case status >= 500 && status < 600:
+	case 5:
 		return poller.HTTP5xx, ""
 	}
 	return poller.Malformed, "unknown status"
 }
 
-func (r *reply) fault(class poller.Class, reason, key string) *poller.ReadError {
+func (r *response) readError(class poller.Class, reason, key string) *poller.ReadError {
 	isJSON := json.Valid(r.bytes())
 	return &poller.ReadError{
 		Class:      class,

@@ -1,11 +1,9 @@
 package sume
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -13,55 +11,40 @@ import (
 	"sumepoller/internal/submit"
 )
 
-// Submit makes the paid post; see submit.Poster for its contract. It takes as
-// long as ctx allows: a post that was cut off may have bought the job.
+type postError = submit.Fault
+
+// Submit makes the paid post; see submit.Poster for its contract. Only ctx
+// bounds its time: a post that was cut off may have bought the job.
 func (c *Client) Submit(ctx context.Context, key string, body []byte) (submit.Answer, error) {
 	if !fitsHeader(key) {
 		return submit.Answer{}, errors.New("sume post: the idempotency key does not fit a header")
 	}
 	var (
 		answer submit.Answer
-		fault  *submit.Fault
+		failed *postError
 	)
 	err := c.withKey(ctx, func(apiKey string, h http.Header) bool {
-		answer, fault = c.post(ctx, key, body, apiKey, h)
-		return fault != nil && fault.HTTPStatus == http.StatusUnauthorized
+		answer, failed = c.post(ctx, key, body, apiKey, h)
+		return failed != nil && failed.HTTPStatus == http.StatusUnauthorized
 	})
-	switch {
-	case err != nil && fault == nil:
-		return submit.Answer{}, err
-	case fault != nil:
-		return submit.Answer{}, fault
+	if failed != nil {
+		return submit.Answer{}, failed
 	}
-	return answer, nil
+	return answer, err
 }
 
-// fitsHeader tells whether the key reaches the API as it is: a header loses
-// blanks at its ends.
+// fitsHeader reports whether the key reaches the API unchanged: a header loses
+// whitespace at its ends.
 func fitsHeader(key string) bool {
 	foreign := func(r rune) bool { return r < ' ' || r > '~' }
 	return key != "" && key == strings.TrimSpace(key) && !strings.ContainsFunc(key, foreign)
 }
 
-func (c *Client) post(ctx context.Context, key string, body []byte, apiKey string, h http.Header) (submit.Answer, *submit.Fault) {
-	header := h.Clone()
-	header["Content-Type"] = []string{"application/json"}
-	header["Idempotency-Key"] = []string{key}
-	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	first, _ := again()
-	req := &http.Request{
-		Method:        http.MethodPost,
-		URL:           c.endpoint("videos"),
-		Host:          c.base.Host,
-		Header:        header,
-		Body:          first,
-		GetBody:       again,
-		ContentLength: int64(len(body)),
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-	}
-	r, err := c.exchange(ctx, req, 0)
+func (c *Client) post(ctx context.Context, key string, body []byte, apiKey string, h http.Header) (submit.Answer, *postError) {
+	h = h.Clone()
+	h.Set("Content-Type", "application/json")
+	h.Set("Idempotency-Key", key)
+	r, err := c.exchange(ctx, c.request(http.MethodPost, h, body, "videos"), 0)
 	if err != nil {
 		return submit.Answer{}, unanswered(ctx, err)
 	}
@@ -69,46 +52,96 @@ func (c *Client) post(ctx context.Context, key string, body []byte, apiKey strin
 	return r.bought(ctx, apiKey)
 }
 
-// unanswered is the fault of a post without a whole answer.
-func unanswered(ctx context.Context, err error) *submit.Fault {
-	f := &submit.Fault{RetryAfter: -1, Reason: "cut off"}
-	var t *trouble
+// unanswered returns the error of a post without a complete response.
+func unanswered(ctx context.Context, err error) *postError {
+	failed := &postError{RetryAfter: -1, Reason: "cut off"}
+	var e *exchangeError
 	switch {
-	case errors.As(err, &t):
-		f.Reason = t.Error()
+	case errors.As(err, &e):
+		failed.Reason = e.Error()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		f.Reason = string(poller.Timeout)
+		failed.Reason = string(poller.Timeout)
 	}
-	return f
+	return failed
 }
 
-// bought turns a reply to a post into what it says.
-func (r *reply) bought(ctx context.Context, apiKey string) (submit.Answer, *submit.Fault) {
+// bought reads a response to a post.
+func (r *response) bought(ctx context.Context, apiKey string) (submit.Answer, *postError) {
 	class, reason := classOf(r.status)
 	if r.broken != nil {
 		return submit.Answer{}, unanswered(ctx, r.broken)
 	}
 	isJSON := json.Valid(r.bytes())
+	var body object
+	if isJSON {
+		body, _ = readObject(r.bytes())
+	}
 	if class == "" {
-		if id, hit := bought(r.bytes(), isJSON); id != "" {
+		if id, hit := body.purchase(); id != "" {
 			return submit.Answer{JobID: id, Hit: hit}, nil
 		}
 		reason = "no job id"
 	}
-	f := &submit.Fault{
+	failed := &postError{
 		HTTPStatus: r.status,
 		RequestID:  r.requestID(isJSON, apiKey),
 		RetryAfter: retryAfter(r.header),
 		Reason:     reason,
 	}
-	if w := window(r.header); f.RetryAfter < 0 && w != nil && w.Remaining == 0 && w.Reset > 0 {
-		f.RetryAfter = w.Reset
+	if w := window(r.header); failed.RetryAfter < 0 && w != nil && w.Remaining == 0 && w.Reset > 0 {
+		failed.RetryAfter = w.Reset
 	}
-	if isJSON {
-		f.Code, f.Message = refusal(r.bytes(), apiKey)
+	failed.Code, failed.Message = body.apiError(apiKey)
+	if failed.Reason == "" && failed.Code == "" {
+		failed.Reason = string(class)
 	}
-	if f.Reason == "" && f.Code == "" {
-		f.Reason = string(class)
+	return submit.Answer{}, failed
+}
+
+// purchase reads the answer to an accepted post: the job's id, empty if there is
+// no usable one, and whether the API had the idempotency key already.
+func (o object) purchase() (jobID string, hit bool) {
+	data, _ := readObject(o.get("data"))
+	dataJob, _ := readObject(data.get("job"))
+	job, _ := readObject(o.get("job"))
+	hit = string(data.get("idempotency_hit")) == "true" || string(o.get("idempotency_hit")) == "true"
+	for _, value := range [][]byte{
+		data.get("job_id"), dataJob.get("id"), data.get("id"),
+		o.get("job_id"), job.get("id"), o.get("id"),
+		data.get("request_id"), o.get("request_id"),
+	} {
+		id := ""
+		switch {
+		case isString(value):
+			id = string(unquote(value))
+		case len(value) > 0 && value[0] >= '0' && value[0] <= '9': // an id of digits, sent as a number
+			id = string(value)
+		}
+		if id == "" {
+			continue
+		}
+		if !validID(id) || strings.ContainsRune(id, 0xFFFD) {
+			id = ""
+		}
+		return id, hit
 	}
-	return submit.Answer{}, f
+	return "", hit
+}
+
+// apiError reads the code and message of an error's body, redacted.
+func (o object) apiError(key string) (code, message string) {
+	value := o.get("error")
+	if isString(value) {
+		return "", redact(unquote(value), key)
+	}
+	eachMember(value, func(name, value []byte) {
+		switch {
+		case !isString(value):
+		case string(name) == "code":
+			code = redact(unquote(value), key)
+		case string(name) == "message":
+			message = redact(unquote(value), key)
+		}
+	})
+	return code, message
 }
