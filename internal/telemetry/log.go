@@ -11,9 +11,9 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// NewLogger returns a logger that writes one JSON object per line, with the
-// request id of the invocation that its context belongs to. Time, level and
-// message have the names that Lambda reads.
+// NewLogger returns a logger that writes one JSON object per line. A context of
+// an invocation adds its request id. Time, level and message have the names that
+// Lambda reads.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(handler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: lambdacontext.ReplaceAttr})})
 }
@@ -33,9 +33,9 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
-// LogSummary writes a run's summary as one line at INFO, whatever the logger's
-// level: the dashboard reads it. An error that the run ended with stands beside
-// the summary.
+// LogSummary writes a run's summary as one line, with the error that the run
+// ended with, if any. Its level is INFO and the logger's own level does not
+// matter: the dashboard reads the line.
 func LogSummary(ctx context.Context, log *slog.Logger, s poller.Summary, err error) error {
 	r := slog.NewRecord(time.Now(), slog.LevelInfo, "run", 0)
 	r.AddAttrs(
@@ -50,5 +50,3 @@ func LogSummary(ctx context.Context, log *slog.Logger, s poller.Summary, err err
 	}
 	return log.Handler().Handle(ctx, r)
 }
-
-func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// Start serves invocations until the sandbox ends. Nothing that a library puts
-// out through the standard library's logger is written: net/http quotes bytes
-// that a server sent unasked, which can hold a signed URL. A panic of h is
-// logged with its stack, and then ends the process as Lambda has it.
+// Start serves invocations until the sandbox ends. It discards what libraries
+// write to the standard library's logger: net/http quotes bytes there that a
+// server sent unasked, and they can hold a signed URL. A panic of h is logged
+// with its stack and then ends the process, as Lambda does it.
 func Start(h lambda.Handler) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" { // lambda says so through that logger
 		fmt.Fprintln(os.Stderr, "not started by Lambda: AWS_LAMBDA_RUNTIME_API is not set; make run starts the functions on this machine")

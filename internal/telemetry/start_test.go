@@ -14,20 +14,20 @@ type broken struct{}
 
 func (broken) Invoke(context.Context, []byte) ([]byte, error) { panic("boom") }
 
-func TestPanicIsLoggedWithItsStack(t *testing.T) {
+func TestPanics_Logged(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	defer func() {
 		cause := recover()
 		line := out.String()
 		if cause != "boom" || strings.Count(line, "\n") != 1 || !strings.Contains(line, `"level":"ERROR"`) || !strings.Contains(line, "telemetry.broken.Invoke") {
-			t.Errorf("panic %v, logged %q; want it to go on, and one line with the stack", cause, line)
+			t.Errorf("panic %v, logged %q; want the same panic, and one line with the stack", cause, line)
 		}
 	}()
 	_, _ = panics{broken{}, NewLogger(&out, slog.LevelError)}.Invoke(t.Context(), nil)
 }
 
-func TestLibrariesAreSilent(t *testing.T) {
+func TestSilence(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	var out bytes.Buffer
 	log.SetOutput(&out)

@@ -31,7 +31,7 @@ func busy() poller.Summary {
 	return s
 }
 
-func TestEmitWritesOneBareLineWithTheTwelveMetrics(t *testing.T) {
+func TestEmit_AllMetrics(t *testing.T) {
 	t.Parallel()
 	want := map[string]any{
 		"FunctionName": "poller", "Reads": 9.0, "Finished": 6.0, "FinishedBadly": 3.0, "ReadErrors": 2.0, "RateLimited": 3.0,
@@ -52,7 +52,7 @@ func TestEmitWritesOneBareLineWithTheTwelveMetrics(t *testing.T) {
 	}
 }
 
-func TestEmitAfterAnIdleRunHasAllTwelve(t *testing.T) {
+func TestEmit_IdleRun(t *testing.T) {
 	t.Parallel()
 	line := emit(t, telemetry.Run{Function: "poller", Summary: poller.NewSummary("run-1", poller.ModeScheduled), Counted: true})
 	if got := len(line.names(t)); got != 12 {
@@ -64,7 +64,7 @@ func TestEmitAfterAnIdleRunHasAllTwelve(t *testing.T) {
 	}
 }
 
-func TestEmitWithoutALookAtTheTableTellsNoFigureOfIt(t *testing.T) {
+func TestEmit_TableNotRead(t *testing.T) {
 	t.Parallel()
 	s := busy()
 	s.Late, s.Backlog = nil, poller.Backlog{}
@@ -75,8 +75,8 @@ func TestEmitWithoutALookAtTheTableTellsNoFigureOfIt(t *testing.T) {
 	}
 }
 
-// Field case 23: more than a hundred values of one metric are dropped in silence.
-func TestEmitGroupsManyLatenessesIntoAHundred(t *testing.T) {
+// CloudWatch drops what is beyond a hundred values of one metric.
+func TestEmit_LatenessGroups(t *testing.T) {
 	t.Parallel()
 	s := busy()
 	s.Late = nil
@@ -98,7 +98,7 @@ func TestEmitGroupsManyLatenessesIntoAHundred(t *testing.T) {
 	}
 }
 
-func TestEmitNamesNoJob(t *testing.T) {
+func TestEmit_NoJobID(t *testing.T) {
 	t.Parallel()
 	s := busy()
 	s.RunID = "job_42"
@@ -111,12 +111,12 @@ func TestEmitNamesNoJob(t *testing.T) {
 	}
 }
 
-func TestLogSummaryWritesOneLineWhateverTheLevel(t *testing.T) {
+func TestLogSummary(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := telemetry.NewLogger(&out, slog.LevelError)
 	ctx := lambdacontext.NewContext(context.Background(), &lambdacontext.LambdaContext{AwsRequestID: "req-1"})
-	log.InfoContext(ctx, "unheard")
+	log.InfoContext(ctx, "below the level")
 	if err := telemetry.LogSummary(ctx, log, busy(), errors.New("database: gone")); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestLogSummaryWritesOneLineWhateverTheLevel(t *testing.T) {
 	}
 }
 
-// line is a line of metrics, taken apart.
+// line is a decoded line of metrics.
 type line struct {
 	meta    map[string]any
 	members map[string]any // all but the metadata
@@ -152,7 +152,7 @@ func emit(t *testing.T, r telemetry.Run) line {
 	}
 	text := out.String()
 	if !strings.HasPrefix(text, "{") || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "}\n") {
-		t.Fatalf("no bare line: %q", text)
+		t.Fatalf("got %q, want one JSON line", text)
 	}
 	l := line{members: map[string]any{}}
 	if err := json.Unmarshal(out.Bytes(), &l.members); err != nil {
@@ -172,7 +172,7 @@ func (l line) directive(t *testing.T) map[string]any {
 	return directives[0].(map[string]any)
 }
 
-// names returns the metrics that are both defined and there, sorted.
+// names returns the metrics that are defined and have a value, sorted.
 func (l line) names(t *testing.T) []string {
 	t.Helper()
 	var names []string
