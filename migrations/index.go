@@ -13,40 +13,13 @@ import (
 // duplicateTable is the SQLSTATE of a name that is taken.
 const duplicateTable = "42P07"
 
-// builders finds the sessions that build an index of video_jobs concurrently.
-// Whoever does holds this lock from beginning to end, and both views show its
-// pid to every role, whoever runs it.
-const builders = `SELECT FROM pg_locks l
-                            JOIN pg_stat_progress_create_index p ON p.pid = l.pid
-                           WHERE l.locktype = 'relation' AND l.relation = to_regclass('video_jobs') AND l.granted
-                             AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-                             AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid()`
-
-// dueIndexes finds the indexes that serve the claim, whatever their names: on
-// next_poll_at first, of pending rows only. Invalid ones are left out while
-// someone builds an index here: it may be that one.
-const dueIndexes = `SELECT format('%I.%I', n.nspname, c.relname) AS name, i.indisvalid AS valid
-          FROM pg_index i
-          JOIN pg_class c ON c.oid = i.indexrelid
-          JOIN pg_namespace n ON n.oid = c.relnamespace
-          JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'
-          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'next_poll_at'
-         WHERE i.indrelid = 'video_jobs'::regclass
-           AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
-           AND pg_get_expr(i.indpred, i.indrelid) IN ('(state = ''pending''::text)', '((state)::text = ''pending''::text)')
-           AND (i.indisvalid OR NOT EXISTS (` + builders + `))
-         ORDER BY i.indexrelid`
-
-// createDueIndex, with or without CONCURRENTLY.
-const createDueIndex = `CREATE INDEX %s video_jobs_due_idx ON video_jobs (next_poll_at) WHERE state = 'pending'`
-
 // awaitBuilders waits until no other session builds an index of video_jobs. It
 // asks again and again: who waits in the server holds a snapshot, for which the
 // builder would wait in turn.
 func awaitBuilders(ctx context.Context, db *sql.DB) error {
 	for {
 		var building bool
-		err := db.QueryRowContext(ctx, `SELECT EXISTS (`+builders+`)`).Scan(&building)
+		err := db.QueryRowContext(ctx, isBuilding).Scan(&building)
 		if err != nil || !building {
 			return err
 		}
@@ -85,7 +58,7 @@ func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 	if found {
 		return nil
 	}
-	_, err = conn.ExecContext(ctx, fmt.Sprintf(createDueIndex, "CONCURRENTLY"))
+	_, err = conn.ExecContext(ctx, dueIndexConcurrently)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == duplicateTable {
 		return errors.New("something else is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO another_name")

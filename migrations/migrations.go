@@ -27,18 +27,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// VersionTable is where the schema's version is kept.
-const VersionTable = "video_jobs_schema"
+// versionTable is where goose keeps the schema's version.
+const versionTable = "video_jobs_schema"
 
-// The steps. Each number is used once and stays; a further step is Latest + 1.
-const (
-	tablesVersion  = 1 // the tables and all their columns
-	indexVersion   = 2 // the due index
-	columnsVersion = 3 // the columns and the storage that later releases added
-
-	// Latest is the schema version that this program knows.
-	Latest = columnsVersion
-)
+// Latest is the schema version that this program knows: the number of steps.
+var Latest = int64(len(steps))
 
 // Result is the schema's version before and after, and what the table accepts
 // in part only, one line each with its cure.
@@ -103,21 +96,21 @@ func apply(ctx context.Context, db *sql.DB, found *findings) error {
 	if err != nil {
 		return err
 	}
-	if at < tablesVersion {
+	if at < 1 {
 		found.reset()
 		if err := inTx(ctx, db, func(tx *sql.Tx) error { return adopt(ctx, tx, found) }); err != nil {
 			return err
 		}
 	}
+	var all []*goose.Migration
+	for i, text := range steps {
+		all = append(all, goose.NewGoMigration(int64(i+1), &goose.GoFunc{RunDB: step(text)}, nil))
+	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, nil,
-		goose.WithTableName(VersionTable),
+		goose.WithTableName(versionTable),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithLogger(goose.NopLogger()),
-		goose.WithGoMigrations(
-			goose.NewGoMigration(tablesVersion, &goose.GoFunc{RunTx: makeTables}, nil),
-			goose.NewGoMigration(indexVersion, &goose.GoFunc{RunDB: ensureDueIndex}, nil),
-			goose.NewGoMigration(columnsVersion, &goose.GoFunc{RunTx: makeTables}, nil),
-		),
+		goose.WithGoMigrations(all...),
 	)
 	if err != nil {
 		return err
@@ -134,14 +127,33 @@ func adopt(ctx context.Context, tx *sql.Tx, found *findings) error {
 	if err := try(ctx, tx, found); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, countVersions(tablesVersion)); err != nil {
+	if _, err := tx.ExecContext(ctx, countVersions(1)); err != nil {
 		return ddlError{err}
 	}
 	return nil
 }
 
-// makeTables makes the tables and columns that are missing. It is the first
-// step, and each later one that brings columns.
+// step returns a step of goose: the tables, columns and the due index that are
+// missing, and between them the step's own SQL. Each part may run again.
+func step(text string) func(context.Context, *sql.DB) error {
+	return func(ctx context.Context, db *sql.DB) error {
+		err := inTx(ctx, db, func(tx *sql.Tx) error {
+			if err := makeTables(ctx, tx); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, text); err != nil {
+				return ddlError{err}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return ensureDueIndex(ctx, db)
+	}
+}
+
+// makeTables makes the tables and columns that are missing.
 func makeTables(ctx context.Context, tx *sql.Tx) error {
 	for _, text := range []string{adoptSQL, structureSQL} {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
@@ -172,10 +184,10 @@ func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 // version table.
 func version(ctx context.Context, db *sql.DB) (int64, error) {
 	var exists bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, VersionTable).Scan(&exists); err != nil || !exists {
+	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, versionTable).Scan(&exists); err != nil || !exists {
 		return 0, err
 	}
 	var v int64
-	err := db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+VersionTable+` WHERE is_applied`).Scan(&v)
+	err := db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+versionTable+` WHERE is_applied`).Scan(&v)
 	return v, err
 }

@@ -1,9 +1,15 @@
 package migrations_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sumepoller/migrations"
 )
@@ -61,5 +67,53 @@ func TestSchemaByHandRefusesWholly(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, shape(t, pool)); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+// One sequence numbers all steps: two files of one number, or a gap, would give
+// a database another version than its steps.
+func TestSteps_Numbers(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("sql/steps/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		if want := fmt.Sprintf("%04d_", i+1); !strings.HasPrefix(filepath.Base(file), want) || filepath.Ext(file) != ".sql" {
+			t.Errorf("%s: want a .sql file whose name begins with %s", file, want)
+		}
+	}
+	if int64(len(files)) != migrations.Latest {
+		t.Errorf("%d files, version %d; want one version for each", len(files), migrations.Latest)
+	}
+}
+
+// The documents name the grants for those who migrate by hand.
+func TestGrants_Documents(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?m)^GRANT \S.* ON (?:video_|read_budget).*$`)
+	var got []string
+	for _, file := range append(documents, "../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range named.FindAllString(string(text), -1) {
+			got = append(got, strings.TrimSuffix(line, ";"))
+		}
+	}
+	want := append(migrations.PollerRights.Statements("sume_poller_poller"), migrations.SubmitterRights.Statements("sume_poller_submitter")...)
+	if diff := cmp.Diff(want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("(-want +documented):\n%s", diff)
+	}
+	schema := plainSQL(t)
+	for _, grant := range append(migrations.PollerRights.Statements("<poller>"), migrations.SubmitterRights.Statements("<submitter>")...) {
+		if !strings.Contains(schema, "\n--   "+grant+";\n") {
+			t.Errorf("make schema does not name %s", grant)
+		}
 	}
 }

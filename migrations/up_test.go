@@ -31,7 +31,6 @@ func TestUpOnAnEmptyDatabaseMakesTheTable(t *testing.T) {
 		"15 sume_status text",
 		"16 final_status jsonb",
 		"17 idempotency_key text",
-		"18 api_key_ref text",
 		"2 state text NOT NULL DEFAULT 'pending'::text",
 		"3 next_poll_at timestamp with time zone NOT NULL DEFAULT (now() + '00:00:15'::interval)",
 		"4 leased_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone",

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -87,7 +87,7 @@ func compareRows(ctx context.Context, admin, as *pgxpool.Pool, r role) (seen row
 		return rowsSeen{}, fmt.Errorf("look at video_jobs: %w", plain(err))
 	}
 	seen.locks = seen.all
-	if seen.sees < seen.all || !slices.Contains(r.rights["video_jobs"], "UPDATE") {
+	if seen.sees < seen.all || !strings.Contains(r.rights.On("video_jobs"), "UPDATE") {
 		return seen, nil
 	}
 	few := ids[:min(len(ids), lockSample)]

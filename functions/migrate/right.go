@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"sumepoller/migrations"
 )
 
 // table is one of ours as the database has it.
@@ -38,7 +39,7 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 		return err
 	}
 	var schemas []string
-	for _, of := range tables {
+	for _, of := range migrations.Tables {
 		rows, err := tx.Query(ctx, tableSQL, of)
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 		if schema := (pgx.Identifier{t.Schema}).Sanitize(); !slices.Contains(schemas, schema) {
 			schemas = append(schemas, schema)
 		}
-		if err := grantOn(ctx, tx, name, t, r.rights[of]); err != nil {
+		if err := grantOn(ctx, tx, name, t, r.rights.On(of)); err != nil {
 			return err
 		}
 	}
@@ -64,11 +65,8 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 	return verify(ctx, tx, r)
 }
 
-// tables of ours, in the order of the rights' grants.
-var tables = slices.Sorted(maps.Keys(pollerRights))
-
 // grantOn sets the rights on one table, as its owner.
-func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights []string) error {
+func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights string) error {
 	on := pgx.Identifier{t.Schema, t.Name}.Sanitize()
 	schema := pgx.Identifier{t.Schema}.Sanitize()
 	statements := []string{`GRANT USAGE ON SCHEMA ` + schema + ` TO ` + name}
@@ -76,11 +74,11 @@ func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights []stri
 		statements = append(statements, `SET LOCAL ROLE `+pgx.Identifier{t.Owner}.Sanitize())
 	}
 	statements = append(statements, `REVOKE ALL ON `+on+` FROM `+name)
-	if len(rights) > 0 {
-		statements = append(statements, `GRANT `+strings.Join(rights, ", ")+` ON `+on+` TO `+name)
+	if rights != "" {
+		statements = append(statements, `GRANT `+rights+` ON `+on+` TO `+name)
 	}
 	// A serial column of the user's takes its default from a sequence.
-	if slices.Contains(rights, "INSERT") {
+	if strings.Contains(rights, "INSERT") {
 		for _, sequence := range t.Sequences {
 			statements = append(statements, `GRANT USAGE ON SEQUENCE `+sequence+` TO `+name)
 		}

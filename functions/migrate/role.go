@@ -11,29 +11,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/config"
+	"sumepoller/migrations"
 )
 
 // role is a login of another function.
 type role struct {
 	name     string
-	auth     string              // config.RoleAuthIAM or config.RoleAuthSecret
-	secret   string              // id of the secret that holds its password; RoleAuthSecret only
-	password string              // for no log and no error
-	rights   map[string][]string // privileges by table
+	auth     string // config.RoleAuthIAM or config.RoleAuthSecret
+	secret   string // id of the secret that holds its password; RoleAuthSecret only
+	password string // appears in no log and no error
+	rights   migrations.Rights
 }
-
-// Rights of the roles: what their statements need. Nobody deletes.
-var (
-	pollerRights = map[string][]string{
-		"video_jobs":        {"SELECT", "INSERT", "UPDATE"},
-		"read_budget":       {"SELECT", "INSERT", "UPDATE"},
-		"video_submissions": {"SELECT"},
-	}
-	submitRights = map[string][]string{
-		"video_submissions": {"SELECT", "INSERT", "UPDATE"},
-		"video_jobs":        {"SELECT", "INSERT"},
-	}
-)
 
 // limits are defaults of each role in this database, so that they hold through
 // a transaction pooler too. They stop what hangs; no statement comes near.
@@ -48,8 +36,8 @@ var limits = [][2]string{
 func (h *handler) roles(ctx context.Context) ([]role, error) {
 	c := h.cfg.Roles
 	roles := []role{
-		{name: c.Poller, auth: c.RoleAuth, secret: c.PollerSecretID, rights: pollerRights},
-		{name: c.Submit, auth: c.RoleAuth, secret: c.SubmitSecretID, rights: submitRights},
+		{name: c.Poller, auth: c.RoleAuth, secret: c.PollerSecretID, rights: migrations.PollerRights},
+		{name: c.Submit, auth: c.RoleAuth, secret: c.SubmitSecretID, rights: migrations.SubmitterRights},
 	}
 	for i, r := range roles {
 		if r.secret == "" {

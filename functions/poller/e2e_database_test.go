@@ -13,6 +13,7 @@ import (
 	"sumepoller/internal/config"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/sume/sumetest"
+	"sumepoller/migrations"
 )
 
 func TestDatabaseThatRefusesConnectionsFailsTheTickInTime(t *testing.T) {
@@ -67,7 +68,9 @@ func (s *stage) role(t *testing.T, options string) string {
 			}
 		}
 	})
-	s.exec(t, `GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO `+name)
+	for _, grant := range migrations.PollerRights.Statements(name) {
+		s.exec(t, grant)
+	}
 	u, err := url.Parse(s.database)
 	if err != nil {
 		t.Fatal(err)

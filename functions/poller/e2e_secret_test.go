@@ -44,7 +44,9 @@ func newLogin(t *testing.T) *login {
 		t.Fatal(err)
 	}
 	l.exec(t, `CREATE ROLE poller LOGIN`)
-	l.exec(t, `GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO poller`)
+	for _, grant := range migrations.PollerRights.Statements("poller") {
+		l.exec(t, grant)
+	}
 	return l
 }
 

@@ -133,11 +133,11 @@ func TestInspectOf100000PendingRowsIsQuickAndDiscreet(t *testing.T) {
 	s := newStage(t)
 	secret := `{"video_url": "https://cdn.sume.invalid/video.mp4?X-Signature=c2ln", "api_key": "` + plantedKey + `"}`
 	s.exec(t, `
-INSERT INTO video_jobs (job_id, next_poll_at, failing_since, last_error, final_status, idempotency_key, api_key_ref)
+INSERT INTO video_jobs (job_id, next_poll_at, failing_since, last_error, final_status, idempotency_key)
 SELECT 'job_' || i, now() + (i % 7200 - 3600) * interval '1 second',
        CASE WHEN i % 10 = 0 THEN now() - i * interval '1 millisecond' END,
        CASE WHEN i % 10 = 0 THEN 'network https://cdn.sume.invalid/video.mp4?X-Signature=c2ln' END,
-       $1::jsonb, 'hidden-' || i, 'hidden-reference'
+       $1::jsonb, 'hidden-' || i
   FROM generate_series(1, 100000) AS i`, secret)
 	s.exec(t, `INSERT INTO video_submissions (idempotency_key, request, state) VALUES ('order-42', $1::json, 'sending')`, secret)
 	b := s.sandbox(t)

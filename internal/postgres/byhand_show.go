@@ -73,7 +73,7 @@ SELECT s.idempotency_key, s.state, s.job_id, ` + elapsedSince("s.created_at") + 
  ORDER BY s.created_at, s.idempotency_key
  LIMIT $1::bigint`
 
-// showJobs reads rows by id; never final_status, idempotency_key, api_key_ref.
+// showJobs reads rows by id; never final_status or idempotency_key.
 var showJobs = `
 SELECT v.job_id, coalesce(v.state, ''), v.sume_status, ` + shownTime("v.created_at") + `, ` + shownTime("v.next_poll_at") + `,
        CASE WHEN ` + leasedNow + ` THEN ` + shownTime("v.leased_until") + ` END,

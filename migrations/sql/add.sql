@@ -18,7 +18,7 @@ BEGIN
         -- A table of another role is altered as that role; adopt.sql has checked
         -- that this is allowed.
         IF NOT pg_has_role(t.owner, 'USAGE') THEN
-            EXECUTE format('SET LOCAL ROLE %I', t.owner);
+            PERFORM set_config('role', t.owner, true);
         END IF;
 
         SELECT string_agg(format('ADD COLUMN %I %s%s%s', w.col, w.type, CASE WHEN w.filled THEN ' NOT NULL' ELSE '' END,
@@ -73,7 +73,7 @@ BEGIN
             END LOOP;
         END IF;
 
-        EXECUTE format('SET LOCAL ROLE %s', CASE before WHEN 'none' THEN 'NONE' ELSE quote_ident(before) END);
+        PERFORM set_config('role', before, true);
     END LOOP;
 END
 $$;

@@ -1,8 +1,8 @@
--- The columns of our tables in their order, the one list of them: the look at
--- what exists and the step that adds what is missing both read it. A new column
--- needs a line here and a new step in migrations.go. On video_jobs each is
--- nullable or has a constant default, so that older writers keep working and no
--- row is rewritten. The three columns that users have are not in the list.
+-- The columns of the product's tables in their order. The check of what exists
+-- and the step that adds what is missing both read this list. A new column needs
+-- a line here and a file in steps/. On video_jobs each column is nullable or has a
+-- constant default, so that older writers keep working and no row is rewritten.
+-- The three columns that users have already are not in the list.
 VALUES
     (1,  'video_submissions', 'idempotency_key',    'text',                     true,  NULL),
     (2,  'video_submissions', 'request',            'json',                     true,  NULL), -- json, not jsonb: a second post sends the same text verbatim
@@ -28,5 +28,4 @@ VALUES
     (22, 'video_jobs',        'created_at',         'timestamp with time zone', NULL,  NULL), -- a user's own may be NOT NULL
     (23, 'video_jobs',        'sume_status',        'text',                     false, NULL),
     (24, 'video_jobs',        'final_status',       'jsonb',                    false, NULL),
-    (25, 'video_jobs',        'idempotency_key',    'text',                     false, NULL),
-    (26, 'video_jobs',        'api_key_ref',        'text',                     false, NULL)
+    (25, 'video_jobs',        'idempotency_key',    'text',                     false, NULL)

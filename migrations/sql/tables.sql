@@ -17,7 +17,7 @@ BEGIN
             state        text NOT NULL DEFAULT 'pending',
             next_poll_at timestamptz NOT NULL DEFAULT now() + interval '15 seconds'
         );
-        CREATE INDEX video_jobs_due_idx ON video_jobs (next_poll_at) WHERE state = 'pending';
+        {{due_index}};
         -- There is nothing to try on a table of our own making.
         PERFORM set_config('sumepoller.made', 'true', true);
     END IF;

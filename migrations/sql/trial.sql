@@ -73,11 +73,11 @@ BEGIN
     END IF;
     IF NOT pg_has_role(owner, 'USAGE')
        AND pg_has_role(owner, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) THEN
-        EXECUTE format('SET LOCAL ROLE %I', owner);
+        PERFORM set_config('role', owner, true);
     END IF;
     me := quote_ident(current_user);
     IF NOT has_table_privilege(jobs, 'SELECT') OR NOT has_table_privilege(jobs, 'INSERT') THEN
-        EXECUTE format('SET LOCAL ROLE %s', CASE before WHEN 'none' THEN 'NONE' ELSE quote_ident(before) END);
+        PERFORM set_config('role', before, true);
         RETURN;
     END IF;
 
@@ -112,7 +112,7 @@ BEGIN
             code := SQLSTATE;
         END;
         IF code = '42501' OR code = done AND NOT kept THEN
-            EXECUTE format('SET LOCAL ROLE %s', CASE before WHEN 'none' THEN 'NONE' ELSE quote_ident(before) END);
+            PERFORM set_config('role', before, true);
             RAISE WARNING USING ERRCODE = '01S02', MESSAGE = format('row-level security hides video_jobs from role %s or refuses its rows: %s', me, policy);
             RETURN;
         END IF;
@@ -261,7 +261,7 @@ BEGIN
         END IF;
     END LOOP steps;
 
-    EXECUTE format('SET LOCAL ROLE %s', CASE before WHEN 'none' THEN 'NONE' ELSE quote_ident(before) END);
+    PERFORM set_config('role', before, true);
     IF stopped THEN
         RAISE WARNING USING ERRCODE = '01S01', MESSAGE = 'writing to video_jobs is so slow that not all writes were tried in 0.6 s: look for a slow trigger on it';
     END IF;

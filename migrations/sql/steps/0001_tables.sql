@@ -1,0 +1,1 @@
+-- The tables with their columns. All of it is in ../tables.sql and ../add.sql.

@@ -1,0 +1,1 @@
+-- The due index on an adopted table. All of it is in ../due_index.sql.

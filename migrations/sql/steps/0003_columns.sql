@@ -1,0 +1,2 @@
+-- not_found_answers, http_status, unanswered, and fillfactor 50 in place of 20.
+-- All of it is in ../columns.sql and ../add.sql.
