@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"sumepoller/internal/poller"
 	"sumepoller/migrations"
 )
 
@@ -115,5 +116,13 @@ func TestGrants_Documents(t *testing.T) {
 		if !strings.Contains(schema, "\n--   "+grant+";\n") {
 			t.Errorf("make schema does not name %s", grant)
 		}
+	}
+}
+
+// The trial writes every state that a job can finish in.
+func TestTrial_States(t *testing.T) {
+	t.Parallel()
+	if want := "'{" + strings.Join(poller.FinishedStates(), ",") + "}'"; !strings.Contains(plainSQL(t), want) {
+		t.Errorf("sql/trial.sql does not list %s", want)
 	}
 }

@@ -1,175 +1,124 @@
 package stack
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
+	"sumepoller/internal/config"
 	"sumepoller/internal/telemetry"
 )
 
-// rule is one alarm. It fires when `ring` of the last `of` periods reach the
-// threshold, and clears by itself when they no longer do.
-type rule struct {
-	id, name    string
-	description string // when it rings; what to do first
-	metric      awscloudwatch.Metric
-	threshold   float64
-	below       bool    // rings under the threshold
-	ring, of    float64 // periods
-	silence     awscloudwatch.TreatMissingData
+// alarm fires when `points` of the last `of` periods reach the threshold. It
+// recovers by itself when they no longer do.
+type alarm struct {
+	name       string // after the stack's name; its construct is named after it too
+	metric     awscloudwatch.Metric
+	threshold  float64
+	below      bool // fires below the threshold
+	points, of float64
+	missing    awscloudwatch.TreatMissingData
+	when       string // "Fires when …"
+	first      string // "First: …", what a person does
 }
 
-// What no data means. Lambda counts no errors where there are none. A run that
-// could not look at the table prints nothing about it: the alarm stays as it
-// was, and others ring for the failing or missing runs.
+// What missing data means. Lambda counts no errors when there are none. A run
+// that could not read the table prints no metric of it: such an alarm keeps its
+// state, and others fire for the runs that fail or do not start.
 const (
-	silenceIsFine  = awscloudwatch.TreatMissingData_NOT_BREACHING
-	silenceIsFault = awscloudwatch.TreatMissingData_BREACHING
-	silenceIsMute  = awscloudwatch.TreatMissingData_IGNORE
+	missingIsGood    = awscloudwatch.TreatMissingData_NOT_BREACHING
+	missingIsBad     = awscloudwatch.TreatMissingData_BREACHING
+	missingIsIgnored = awscloudwatch.TreatMissingData_IGNORE
 )
 
-// alarms makes all of them and has each tell the topic when it rings and when
-// it clears. A limit of reads that is off has no alarm.
-func (a *app) alarms(topic *string) []awscloudwatch.CfnAlarm {
-	rules := []rule{
-		a.runsFailing(), a.throttled(), a.nearTimeout(), a.noRuns(),
-		a.jobsLate(), a.jobsFailing(), a.oldestPending(), a.submissionStuck(), a.migrationFailed(),
+// alarms is the table of all alarms. The documents have the same table, and a
+// test compares the two.
+func (a *app) alarms() []alarm {
+	poller, migrate := a.functionName("poller"), a.functionName("migrate")
+	all := []alarm{
+		{ // A single failed run is followed by a good one a minute later.
+			name: "runs-failing", metric: lambdaMetric(a.poller, "Errors", "Sum", 1), threshold: 1, points: 3, of: 5, missing: missingIsGood,
+			when:  "runs failed in 3 of 5 minutes; no job is read meanwhile",
+			first: "read the newest error in the log of " + poller + "; it begins with unauthorized:, secret: or database: and says what to do.",
+		}, {
+			name: "throttled", metric: lambdaMetric(a.poller, "Throttles", "Sum", 1), threshold: 1, points: 3, of: 5, missing: missingIsGood,
+			when:  "Lambda refused runs of " + poller + " in 3 of 5 minutes",
+			first: "see whether it was paused (reserved concurrency 0), then whether others use up the account's concurrent executions.",
+		}, { // A run ends within its time budget and one read's timeout, unless the database stalls or the function gets no CPU.
+			name: "near-timeout", metric: lambdaMetric(a.poller, "Duration", "Maximum", 1), threshold: (pollerTimeout - 10) * 1000, points: 2, of: 15, missing: missingIsGood,
+			when:  fmt.Sprintf("a run took over %d of its %d seconds, twice in 15 minutes; at the limit it is killed and its rows wait until their leases expire", pollerTimeout-10, pollerTimeout),
+			first: "look at the database's load and locks, then raise memory_mib.",
+		}, { // Lambda counts invocations, so that this fires for a dead schedule and a deleted function too.
+			name: "no-runs", metric: lambdaMetric(a.poller, "Invocations", "Sum", 1), threshold: 1, below: true, points: 5, of: 5, missing: missingIsBad,
+			when:  poller + " was not invoked for 5 minutes",
+			first: "see that the schedule exists and is enabled, then that its role may invoke the function.",
+		}, {
+			name: "jobs-late", metric: a.metric(telemetry.OldestDueSeconds, "Maximum", 1), threshold: 300, points: 2, of: 3, missing: missingIsIgnored,
+			when: "a due job is 5 minutes late in 2 of 3 minutes",
+			first: "see on the dashboard whether the daily quota or the minute limit is used up (ask Sume for more, or set reads_per_day); " +
+				"otherwise whether the API answers, and whether runs end with budget (raise concurrency).",
+		}, { // Other jobs may be read as usual.
+			name: "jobs-failing", metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, points: 1, of: 1, missing: missingIsIgnored,
+			when:  fmt.Sprintf("all reads of a job have failed for %d minutes", config.FailingAfter/time.Minute),
+			first: "run `make status`, which lists the failing jobs with their last errors; a job that Sume will never answer is ended with `make stop JOB=…`.",
+		}, { // The reads of such a job may succeed and never say that it has finished: no other alarm sees it.
+			name: "oldest-pending", metric: a.metric(telemetry.OldestPendingSeconds, "Maximum", 5), threshold: config.LongRunning.Seconds(), points: 1, of: 1, missing: missingIsGood,
+			when: fmt.Sprintf("a job has been pending for %d hours", config.LongRunning/time.Hour),
+			first: "run `make status`, which lists the jobs older than a day with Sume's status of each; " +
+				"ask Sume about one that never ends, and end its polling with `make stop JOB=…`.",
+		}, {
+			name: "submission-stuck", metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, points: 1, of: 1, missing: missingIsIgnored,
+			when:  fmt.Sprintf("a submission has had no answer for %d minutes, or the table refused a bought job's row; a video may be paid for and not followed", config.StuckAfter/time.Minute),
+			first: "`make status` lists the keys and what to fix; then submit again with the same key and body, which finds the same job and pays once.",
+		}, {
+			name: "migration-failed", metric: lambdaMetric(a.migrate, "Errors", "Sum", 5), threshold: 1, points: 1, of: 1, missing: missingIsGood,
+			when:  "migrate failed; a deploy then leaves the functions their old code, which works on the old schema and on the new",
+			first: "read the newest error in the log of " + migrate + ", do what its line says, and deploy again.",
+		},
 	}
-	if a.settings.ReadsPerDay > 0 {
-		rules = append(rules, a.readsSpent())
+	if limit := a.settings.ReadsPerDay; limit > 0 { // It recovers at midnight UTC, when a new daily quota begins.
+		all = append(all, alarm{
+			name: "reads-spent", metric: a.metric(telemetry.ReadsToday, "Maximum", 5), threshold: float64(limit) * 4 / 5, points: 1, of: 1, missing: missingIsIgnored,
+			when:  "four fifths of the daily limit are used; what is left is spread over the rest of the UTC day, and jobs are read less often",
+			first: "look for a backfill or for failing jobs that use up reads, then ask Sume for a higher limit and set reads_per_day.",
+		})
 	}
-	made := make([]awscloudwatch.CfnAlarm, len(rules))
-	for i, r := range rules {
+	return all
+}
+
+// newAlarms makes the alarms. Each notifies the topic when it fires and when it
+// recovers.
+func (a *app) newAlarms(topic *string) []interfacesawscloudwatch.IAlarmRef {
+	var made []interfacesawscloudwatch.IAlarmRef
+	for _, r := range a.alarms() {
 		comparison := awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 		if r.below {
 			comparison = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD
 		}
-		alarm := awscloudwatch.NewAlarm(a.stack, jsii.String(r.id), &awscloudwatch.AlarmProps{
+		id := ""
+		for word := range strings.SplitSeq(r.name, "-") {
+			id += strings.ToUpper(word[:1]) + word[1:]
+		}
+		created := awscloudwatch.NewAlarm(a.stack, jsii.String(id+"Alarm"), &awscloudwatch.AlarmProps{
 			AlarmName:        jsii.String(a.settings.Name + "-" + r.name),
-			AlarmDescription: jsii.String(r.description),
+			AlarmDescription: jsii.String("Fires when " + r.when + ". First: " + r.first),
 			Metric:           r.metric, Threshold: jsii.Number(r.threshold), ComparisonOperator: comparison,
-			DatapointsToAlarm: jsii.Number(r.ring), EvaluationPeriods: jsii.Number(r.of),
-			TreatMissingData: r.silence,
-		})
-		made[i] = alarm.Node().DefaultChild().(awscloudwatch.CfnAlarm)
-		made[i].SetAlarmActions(&[]*string{topic})
-		made[i].SetOkActions(&[]*string{topic})
+			DatapointsToAlarm: jsii.Number(r.points), EvaluationPeriods: jsii.Number(r.of),
+			TreatMissingData: r.missing,
+		}).Node().DefaultChild().(awscloudwatch.CfnAlarm)
+		created.SetAlarmActions(&[]*string{topic})
+		created.SetOkActions(&[]*string{topic})
+		made = append(made, created)
 	}
 	return made
 }
 
-// runsFailing fires when three of five minutes had a run that failed: one that
-// could not do its work at all (the key refused, no secret, no database) or
-// that Lambda ended. A single failure mends itself at the next tick.
-func (a *app) runsFailing() rule {
-	return rule{
-		id: "RunsFailingAlarm", name: "runs-failing",
-		description: "Fires when runs failed in 3 of 5 minutes; no job is followed meanwhile. First: read the newest error in the log of " +
-			a.functionName("poller") + "; it begins with unauthorized:, secret: or database: and names the cure.",
-		metric: lambdaMetric(a.poller, "Errors", "Sum", 1), threshold: 1, ring: 3, of: 5, silence: silenceIsFine,
-	}
-}
-
-// throttled fires when Lambda refused runs in three of five minutes.
-func (a *app) throttled() rule {
-	return rule{
-		id: "ThrottledAlarm", name: "throttled",
-		description: "Fires when Lambda refused runs of " + a.functionName("poller") + " in 3 of 5 minutes. First: see whether it was paused " +
-			"(reserved concurrency 0), then whether the account's concurrent executions are used up by others.",
-		metric: lambdaMetric(a.poller, "Throttles", "Sum", 1), threshold: 1, ring: 3, of: 5, silence: silenceIsFine,
-	}
-}
-
-// nearTimeout fires when a run came within ten seconds of its limit. A run ends
-// within its budget and one read's timeout, so that nothing but a stalled
-// database or a starved function gets there.
-func (a *app) nearTimeout() rule {
-	return rule{
-		id: "NearTimeoutAlarm", name: "near-timeout",
-		description: "Fires when a run took over 80 of its 90 seconds in 2 of 15 minutes; beyond 90 it is killed and its rows wait for their leases. " +
-			"First: look at the database's load and locks, then raise memory_mib.",
-		metric: lambdaMetric(a.poller, "Duration", "Maximum", 1), threshold: (pollerTimeout - 10) * 1000, ring: 2, of: 15, silence: silenceIsFine,
-	}
-}
-
-// noRuns is the heartbeat: it fires when no run began for five minutes, counted
-// by Lambda itself, so that a dead schedule and a deleted function ring too.
-func (a *app) noRuns() rule {
-	return rule{
-		id: "NoRunsAlarm", name: "no-runs",
-		description: "Fires when " + a.functionName("poller") + " was not invoked for 5 minutes. First: see that the schedule exists and is enabled, " +
-			"then that its role may invoke the function.",
-		metric: lambdaMetric(a.poller, "Invocations", "Sum", 1), threshold: 1, below: true, ring: 5, of: 5, silence: silenceIsFault,
-	}
-}
-
-// jobsLate fires when a due job waited five minutes to be claimed.
-func (a *app) jobsLate() rule {
-	return rule{
-		id: "JobsLateAlarm", name: "jobs-late",
-		description: "Fires when a due job is 5 minutes late in 2 of 3 minutes. First: see on the dashboard whether the day's or the minute's reads are " +
-			"used up (ask Sume for more, or set reads_per_day); else whether the API answers and runs end with budget (raise concurrency).",
-		metric: a.metric(telemetry.OldestDueSeconds, "Maximum", 1), threshold: 300, ring: 2, of: 3, silence: silenceIsMute,
-	}
-}
-
-// jobsFailing fires when a pending job got nothing but errors for half an hour.
-// Other jobs may go on as ever.
-func (a *app) jobsFailing() rule {
-	return rule{
-		id: "JobsFailingAlarm", name: "jobs-failing",
-		description: "Fires when a job has had no good answer for 30 minutes. First: run `make status`, which lists the failing jobs with their last " +
-			"errors; a job that Sume will never answer is ended with `make stop JOB=…`.",
-		metric: a.metric(telemetry.FailingJobs, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
-	}
-}
-
-// oldestPending fires when a job has been pending for a day. Its reads may
-// succeed and never say that it ended: no other alarm sees such a job.
-func (a *app) oldestPending() rule {
-	return rule{
-		id: "OldestPendingAlarm", name: "oldest-pending",
-		description: "Fires when a job has been pending for 24 hours. First: run `make status`, which lists the jobs older than a day with what Sume says of them; " +
-			"ask Sume about one that never ends, and end its polling with `make stop JOB=…`.",
-		metric: a.metric(telemetry.OldestPendingSeconds, "Maximum", 5), threshold: 24 * 60 * 60, ring: 1, of: 1, silence: silenceIsFine,
-	}
-}
-
-// readsSpent fires when the day's reads pass four fifths of the allowance. It
-// clears at midnight UTC, when the count begins anew.
-func (a *app) readsSpent() rule {
-	return rule{
-		id: "ReadsSpentAlarm", name: "reads-spent",
-		description: "Fires when four fifths of the day's reads are used; what is left is spread over the rest of the UTC day and jobs are read less often. " +
-			"First: look for a backfill or for failing jobs that spend reads, then ask Sume for a larger allowance and set reads_per_day.",
-		metric: a.metric(telemetry.ReadsToday, "Maximum", 5), threshold: float64(a.settings.ReadsPerDay) * 4 / 5, ring: 1, of: 1, silence: silenceIsMute,
-	}
-}
-
-// submissionStuck fires when a purchase was begun ten minutes ago and nobody
-// knows what came of it.
-func (a *app) submissionStuck() rule {
-	return rule{
-		id: "SubmissionStuckAlarm", name: "submission-stuck",
-		description: "Fires when a submission has had no answer for 10 minutes, or the table refused a bought job's row; a video may be paid for and not followed. " +
-			"First: `make status` lists the keys and what to fix; then submit again with the same key and body, which finds the same job and pays once.",
-		metric: a.metric(telemetry.StuckSubmissions, "Maximum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsMute,
-	}
-}
-
-// migrationFailed fires when a run of migrate failed, at a deploy or by hand.
-func (a *app) migrationFailed() rule {
-	return rule{
-		id: "MigrationFailedAlarm", name: "migration-failed",
-		description: "Fires when migrate failed; a deploy then leaves the functions their old code, which works on the old schema and on the new. First: read the newest error in " +
-			"the log of " + a.functionName("migrate") + ", do what its line says, and deploy again.",
-		metric: lambdaMetric(a.migrate, "Errors", "Sum", 5), threshold: 1, ring: 1, of: 1, silence: silenceIsFine,
-	}
-}
-
-// metric is one of those that the poller prints.
+// metric returns one of the metrics that the poller prints.
 func (a *app) metric(name, statistic string, minutes float64) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(telemetry.Namespace), MetricName: jsii.String(name),
@@ -178,18 +127,9 @@ func (a *app) metric(name, statistic string, minutes float64) awscloudwatch.Metr
 	})
 }
 
-// lambdaMetric is one of those that Lambda keeps of a function.
+// lambdaMetric returns one of the metrics that Lambda keeps of a function.
 func lambdaMetric(f function, name, statistic string, minutes float64) awscloudwatch.Metric {
 	return f.Metric(jsii.String(name), &awscloudwatch.MetricOptions{
 		Statistic: jsii.String(statistic), Period: awscdk.Duration_Minutes(jsii.Number(minutes)),
 	})
-}
-
-// refs are the alarms as widgets want them.
-func refs(alarms []awscloudwatch.CfnAlarm) *[]interfacesawscloudwatch.IAlarmRef {
-	list := make([]interfacesawscloudwatch.IAlarmRef, len(alarms))
-	for i, alarm := range alarms {
-		list[i] = alarm
-	}
-	return &list
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/telemetry"
 )
 
 // widget is one of the dashboard's, as far as the tests look.
@@ -57,7 +59,7 @@ func TestTheDashboardAnswersInThisOrder(t *testing.T) {
 		y = w.Y
 	}
 	want := []string{
-		"## Is it running?", "## Is anything late?", "## What came of the jobs?", "## How is the day's allowance spent?", "## What failed last?",
+		"## Is it running?", "## Is anything late?", "## How did the jobs end?", "## How is the daily quota used?", "## What failed last?",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -65,19 +67,25 @@ func TestTheDashboardAnswersInThisOrder(t *testing.T) {
 }
 
 func TestTheDashboardShowsEachAlarmAndReadsTheSummaries(t *testing.T) {
-	shown, queries := 0, 0
+	shown, queries, all := 0, 0, ""
 	for _, w := range widgets(t, given) {
 		shown += len(w.Properties.Alarms)
 		if w.Type != "log" {
 			continue
 		}
 		queries++
+		all += w.Properties.Query
 		if !strings.Contains(w.Properties.Query, "SOURCE '/aws/lambda/sume-poller-poller'") || !strings.Contains(w.Properties.Query, `filter message = "run"`) {
 			t.Errorf("%s: got %s", w.Properties.Title, w.Properties.Query)
 		}
 	}
 	if want := len(alarms(t, given)); shown != want {
 		t.Errorf("got %d alarms shown, want %d", shown, want)
+	}
+	for _, state := range telemetry.FinishedStates() {
+		if !strings.Contains(all, "sum(summary.finished."+state+") as "+state) {
+			t.Errorf("no query counts the jobs that ended as %s", state)
+		}
 	}
 	if queries != 4 {
 		t.Errorf("got %d queries, want 4", queries)

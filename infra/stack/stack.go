@@ -72,7 +72,8 @@ type app struct {
 	db       database
 	net      network
 	dist     string
-	apiKey   *string // the ARN of the API key's secret
+	apiKey   *string  // the ARN of the API key's secret
+	onGraphs []string // metrics that the dashboard shows
 
 	poller, submit, migrate function
 }
@@ -90,8 +91,7 @@ func build(stack awscdk.Stack, s settings.Settings, db database, dist string) {
 		a.migrateFirst(schedule)
 	}
 	topic := a.topic()
-	alarms := a.alarms(topic)
-	a.dashboard(alarms)
+	a.dashboard(a.newAlarms(topic))
 	a.outputs(topic)
 }
 

@@ -55,6 +55,16 @@ var metrics = []struct {
 	{StuckSubmissions, "Count", true, func(s poller.Summary) any { return s.Backlog.StuckSubmissions }},
 }
 
+// Metrics returns the names of all metrics, in the order in which a run that
+// could read the table prints them.
+func Metrics() []string {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = m.name
+	}
+	return names
+}
+
 // FinishedStates returns the states that a job can finish in, for the stack,
 // which may not import poller. Each is a key of finished in the summary.
 func FinishedStates() []string { return poller.FinishedStates() }
