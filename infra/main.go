@@ -1,7 +1,7 @@
-// Command infra is the CDK app: it reads the settings, looks at the built
-// functions and synthesizes the stacks into cdk.out. What is wrong with either
-// ends it with one line per fault before the CDK starts. SETTINGS names the
-// settings' file where it is not infra/settings.json.
+// Command infra is the CDK app: it reads the settings, checks the built functions
+// and synthesizes the stacks into cdk.out. An error in the settings or the
+// functions ends it before the CDK starts, with one line each. SETTINGS names
+// another settings file than infra/settings.json.
 package main
 
 import (

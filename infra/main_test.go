@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// The tests run in infra/, where neither settings nor built functions lie at
-// the paths that the root has.
+// The tests run in infra/, where the paths of the root directory find neither
+// settings nor built functions.
 
-func TestWithoutSettingsItEndsWithOneLine(t *testing.T) {
+func TestPrepare_NoSettings(t *testing.T) {
 	t.Setenv("SETTINGS", "")
 	_, err := prepare()
 	if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "infra/settings.json: no such file") {
@@ -17,10 +17,10 @@ func TestWithoutSettingsItEndsWithOneLine(t *testing.T) {
 	}
 }
 
-func TestWithoutBuiltFunctionsItEndsWithALineForEach(t *testing.T) {
+func TestPrepare_NoFunctions(t *testing.T) {
 	t.Setenv("SETTINGS", filepath.Join("examples", "existing.json"))
 	_, err := prepare()
-	if err == nil || strings.Count(err.Error(), "no such folder; run `make build`") != 3 {
+	if err == nil || strings.Count(err.Error(), "no such directory; run `make build`") != 3 {
 		t.Errorf("got %v, want three lines", err)
 	}
 }

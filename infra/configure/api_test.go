@@ -55,7 +55,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = io.WriteString(w, `<ErrorResponse><Error><Type>Sender</Type><Code>`+code+`</Code><Message>not here</Message></Error><RequestId>r</RequestId></ErrorResponse>`)
 }
 
-// serve starts the API and returns a configuration that leads to it.
+// serve starts the API and returns a configuration for it.
 func serve(t *testing.T, answers map[string]string) (*api, aws.Config) {
 	t.Helper()
 	a := &api{answers: answers}
@@ -85,8 +85,8 @@ const (
 )
 
 // Four subnets in two zones: a public one, two behind NAT gateways in the same
-// zone, one that the main route table leads out through a transit gateway, and
-// one that leads nowhere.
+// zone, one that reaches the internet by the main route table and a transit gateway,
+// and one without a route.
 const (
 	subnets = `<subnetSet>
 		<item><subnetId>subnet-0000000000000000a</subnetId><availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>250</availableIpAddressCount></item>

@@ -14,7 +14,7 @@ import (
 	"sumepoller/infra/settings"
 )
 
-// found is what RDS tells of an instance or a cluster.
+// found is what RDS knows of an instance or a cluster.
 type found struct {
 	engine, host, name, resourceID string
 	port                           int32
@@ -25,8 +25,8 @@ type found struct {
 	modify                         string // the command that changes it
 }
 
-// find asks RDS for the database and EC2 for its network. The notes are for the
-// person who reads the result.
+// find asks RDS for the database and EC2 for its network. The notes are printed
+// for the user.
 func find(ctx context.Context, cfg aws.Config, w wish) (settings.Settings, []string, error) {
 	db, err := describe(ctx, rds.NewFromConfig(cfg), w.db)
 	if err != nil {
@@ -41,7 +41,7 @@ func find(ctx context.Context, cfg aws.Config, w wish) (settings.Settings, []str
 	var notes []string
 	if db.name == "" {
 		s.Database.Name = "postgres"
-		notes = append(notes, "database.name: RDS names none, so it is postgres; change it where the table belongs elsewhere")
+		notes = append(notes, "database.name: RDS names none, so it is postgres; change it if the table belongs into another database")
 	}
 	if db.iam {
 		s.Database.Auth, s.Database.ResourceID = settings.AuthIAM, db.resourceID
@@ -63,8 +63,8 @@ func find(ctx context.Context, cfg aws.Config, w wish) (settings.Settings, []str
 	return s, notes, err
 }
 
-// describe looks for an instance, then for a cluster. An instance that belongs
-// to a cluster stands for the cluster, whose endpoint follows the writer.
+// describe looks for an instance, then for a cluster. For an instance of a cluster
+// it describes the cluster, whose endpoint follows the writer.
 func describe(ctx context.Context, client *rds.Client, id string) (found, error) {
 	out, err := client.DescribeDBInstances(ctx, &rds.DescribeDBInstancesInput{DBInstanceIdentifier: &id})
 	var missing *types.DBInstanceNotFoundFault

@@ -1,11 +1,11 @@
 // Command configure writes the stack's settings from the identifier of an RDS
 // instance or an Aurora cluster. It only reads from AWS, with the credentials
-// and the region of the environment, and never replaces settings that are there.
-// The identifier is its argument; from the environment it takes:
+// and the region of the environment, and never overwrites a settings file. The
+// argument is the identifier. Environment variables:
 //
-//	NAME          the stack's name; sume-poller where it is not set
-//	ADMIN_SECRET  ARN of the admin's secret, where RDS does not keep it
-//	SETTINGS      where to write; infra/settings.json where it is not set
+//	NAME          the stack's name; default: sume-poller
+//	ADMIN_SECRET  ARN of the admin's secret, if RDS does not keep it
+//	SETTINGS      the file to write; default: infra/settings.json
 package main
 
 import (
@@ -49,14 +49,13 @@ func start() error {
 	return run(ctx, cfg, w, os.Stdout)
 }
 
-// wish is what the caller says.
+// wish is the request of the user.
 type wish struct{ db, name, adminSecret, path string }
 
-// run finds the database, checks what it found as a deploy would, and writes
-// it.
+// run finds the database, checks the settings as a deploy would, and writes them.
 func run(ctx context.Context, cfg aws.Config, w wish, out io.Writer) error {
 	if _, err := os.Stat(w.path); err == nil {
-		return fmt.Errorf("%s: is there already; move it away first", w.path)
+		return fmt.Errorf("%s: exists already; move it away first", w.path)
 	}
 	s, notes, err := find(ctx, cfg, w)
 	if err != nil {
@@ -67,7 +66,7 @@ func run(ctx context.Context, cfg aws.Config, w wish, out io.Writer) error {
 		return fmt.Errorf("encode the settings: %w", err)
 	}
 	if _, err := settings.Parse(data); err != nil {
-		return fmt.Errorf("what AWS tells of %s makes no settings:\n%w", w.db, err)
+		return fmt.Errorf("AWS describes %s in a way that makes no valid settings:\n%w", w.db, err)
 	}
 	file, err := os.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

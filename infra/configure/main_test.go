@@ -49,7 +49,7 @@ func wanted() settings.Settings {
 	return s
 }
 
-func TestAnInstanceWithTokenLoginIsWrittenWhole(t *testing.T) {
+func TestConfigure_IAM(t *testing.T) {
 	t.Parallel()
 	got, out, err := configure(t, map[string]string{
 		"DescribeDBInstances": instance(named + tokens + kept), "DescribeRouteTables": tables, "DescribeSubnets": subnets,
@@ -65,7 +65,7 @@ func TestAnInstanceWithTokenLoginIsWrittenWhole(t *testing.T) {
 	}
 }
 
-func TestAnInstanceWithoutTokenLoginGetsPasswords(t *testing.T) {
+func TestConfigure_Passwords(t *testing.T) {
 	t.Parallel()
 	got, out, err := configure(t, map[string]string{
 		"DescribeDBInstances": instance(kept), "DescribeRouteTables": tables, "DescribeSubnets": subnets,
@@ -83,7 +83,7 @@ func TestAnInstanceWithoutTokenLoginGetsPasswords(t *testing.T) {
 	}
 }
 
-func TestAClusterAndAnInstanceOfItGiveTheClustersEndpoint(t *testing.T) {
+func TestConfigure_Cluster(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
 		"DescribeDBClusters": `<DBClusters><DBCluster><DBClusterIdentifier>shop</DBClusterIdentifier><Engine>aurora-postgresql</Engine>
@@ -113,7 +113,7 @@ func TestAClusterAndAnInstanceOfItGiveTheClustersEndpoint(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeUsedIsOneLineAndWritesNothing(t *testing.T) {
+func TestConfigure_Errors(t *testing.T) {
 	t.Parallel()
 	whole := instance(named + tokens + kept)
 	for name, c := range map[string]struct {
@@ -125,8 +125,8 @@ func TestWhatCannotBeUsedIsOneLineAndWritesNothing(t *testing.T) {
 		"a password that RDS does not keep": {map[string]string{"DescribeDBInstances": instance(named + tokens)}, "modify-db-instance --db-instance-identifier orders --manage-master-user-password"},
 		"an instance that is still made":    {map[string]string{"DescribeDBInstances": `<DBInstances><DBInstance><Engine>postgres</Engine></DBInstance></DBInstances>`}, "has no endpoint yet"},
 		"no right to see the network":       {map[string]string{"DescribeDBInstances": whole}, "describe the route tables of vpc-0feedface0feedfac: "},
-		"a default VPC with public subnets": {map[string]string{"DescribeDBInstances": whole, "DescribeRouteTables": strings.NewReplacer("transitGatewayId", "gatewayId", "natGatewayId", "gatewayId").Replace(tables), "DescribeSubnets": subnets}, "vpc-0feedface0feedfac: no subnet has a way out"},
-		"an answer that makes no settings":  {map[string]string{"DescribeDBInstances": strings.Replace(whole, "sg-0facade00facade00", "sg-x", 1), "DescribeRouteTables": tables, "DescribeSubnets": subnets}, "database.security_group_id: "},
+		"a default VPC with public subnets": {map[string]string{"DescribeDBInstances": whole, "DescribeRouteTables": strings.NewReplacer("transitGatewayId", "gatewayId", "natGatewayId", "gatewayId").Replace(tables), "DescribeSubnets": subnets}, "vpc-0feedface0feedfac: no subnet has a route to the internet"},
+		"answer with an invalid value":      {map[string]string{"DescribeDBInstances": strings.Replace(whole, "sg-0facade00facade00", "sg-x", 1), "DescribeRouteTables": tables, "DescribeSubnets": subnets}, "database.security_group_id: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestWhatCannotBeUsedIsOneLineAndWritesNothing(t *testing.T) {
 	}
 }
 
-func TestTheAdminsSecretCanBeNamed(t *testing.T) {
+func TestConfigure_AdminSecret(t *testing.T) {
 	t.Parallel()
 	api, cfg := serve(t, map[string]string{"DescribeDBInstances": instance(named + tokens), "DescribeRouteTables": tables, "DescribeSubnets": subnets})
 	path := filepath.Join(t.TempDir(), "settings.json")
@@ -157,7 +157,7 @@ func TestTheAdminsSecretCanBeNamed(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreThereAreKept(t *testing.T) {
+func TestConfigure_KeepsSettings(t *testing.T) {
 	t.Parallel()
 	_, cfg := serve(t, nil)
 	path := filepath.Join(t.TempDir(), "settings.json")
@@ -165,7 +165,7 @@ func TestSettingsThatAreThereAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := run(t.Context(), cfg, wish{db: "orders", name: "a", path: path}, &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "is there already") {
+	if err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("got %v", err)
 	}
 	if data, _ := os.ReadFile(path); string(data) != "mine" {

@@ -14,8 +14,9 @@ import (
 	"sumepoller/infra/settings"
 )
 
-// network chooses one subnet in each zone from which a function gets out. A
-// route to an internet gateway is none: a function has no public address.
+// network chooses one subnet in each zone from which a function reaches the
+// internet. A route to an internet gateway does not do: a function has no public
+// address.
 func network(ctx context.Context, client *ec2.Client, vpc string) (*settings.VPC, error) {
 	filters := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{vpc}}}
 	var tables []types.RouteTable
@@ -36,7 +37,7 @@ func network(ctx context.Context, client *ec2.Client, vpc string) (*settings.VPC
 	}
 	chosen := choose(subnets, tables)
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%s: no subnet has a way out that a function can use (a default route to a NAT or transit gateway); "+
+		return nil, fmt.Errorf("%s: no subnet has a route to the internet that a function can use (a default route to a NAT or transit gateway); "+
 			"add a private subnet behind a NAT gateway and ask again", vpc)
 	}
 	v := &settings.VPC{ID: vpc}
@@ -47,8 +48,8 @@ func network(ctx context.Context, client *ec2.Client, vpc string) (*settings.VPC
 	return v, nil
 }
 
-// choose takes, in each zone, the subnet with the most free addresses among
-// those that lead out.
+// choose takes, in each zone, the subnet with the most free addresses among those
+// with a route to the internet.
 func choose(subnets []types.Subnet, tables []types.RouteTable) []types.Subnet {
 	out, mainOut := leadOut(tables)
 	var fit []types.Subnet
@@ -69,8 +70,8 @@ func choose(subnets []types.Subnet, tables []types.RouteTable) []types.Subnet {
 	})
 }
 
-// leadOut tells of each subnet with a route table of its own whether that leads
-// out, and whether the main table does, which holds for all the others.
+// leadOut reports for each subnet with a route table whether that leads to the
+// internet, and whether the main table does, which serves all other subnets.
 func leadOut(tables []types.RouteTable) (own map[string]bool, main bool) {
 	own = map[string]bool{}
 	for _, table := range tables {

@@ -20,12 +20,12 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// alarm is what makes an alarm ring.
+// alarm holds the properties that make an alarm fire.
 type alarm struct {
 	Namespace, MetricName, Statistic, Function string
-	Over                                       bool // rings at the threshold and above it, else below it
+	Over                                       bool // fires at the threshold and above it, otherwise below it
 	Threshold                                  float64
-	Ring, Of, Period                           float64
+	Points, Of, Period                         float64
 	Silence                                    string
 }
 
@@ -47,32 +47,33 @@ func alarms(t *testing.T, s synthesis) map[string]alarm {
 			Namespace: p["Namespace"].(string), MetricName: p["MetricName"].(string), Statistic: p["Statistic"].(string),
 			Function: resources(t, s.app)[ref].Properties["FunctionName"].(string),
 			Over:     p["ComparisonOperator"] == "GreaterThanOrEqualToThreshold", Threshold: p["Threshold"].(float64),
-			Ring: p["DatapointsToAlarm"].(float64), Of: p["EvaluationPeriods"].(float64), Period: p["Period"].(float64),
+			Points: p["DatapointsToAlarm"].(float64), Of: p["EvaluationPeriods"].(float64), Period: p["Period"].(float64),
 			Silence: p["TreatMissingData"].(string),
 		}
 	}
 	return all
 }
 
-// Field case 24: the heartbeat rings on silence, and no alarm on errors does.
-func TestFieldCase24EachAlarmRingsWhenItSaysAndOnSilenceAsItMust(t *testing.T) {
-	const lambda, ours, p = "AWS/Lambda", "SumePoller", "sume-poller-poller"
+// no-runs fires when there is no data, and no alarm on errors does. A change of an
+// alarm's numbers must be made here too; a new alarm needs no entry.
+func TestAlarms_Thresholds(t *testing.T) {
+	const lambda, product, p = "AWS/Lambda", "SumePoller", "sume-poller-poller"
 	want := map[string]alarm{
 		"sume-poller-runs-failing":     {lambda, "Errors", "Sum", p, true, 1, 3, 5, 60, "notBreaching"},
 		"sume-poller-throttled":        {lambda, "Throttles", "Sum", p, true, 1, 3, 5, 60, "notBreaching"},
 		"sume-poller-near-timeout":     {lambda, "Duration", "Maximum", p, true, 80_000, 2, 15, 60, "notBreaching"},
 		"sume-poller-no-runs":          {lambda, "Invocations", "Sum", p, false, 1, 5, 5, 60, "breaching"},
-		"sume-poller-jobs-late":        {ours, "OldestDueSeconds", "Maximum", p, true, 300, 2, 3, 60, "ignore"},
-		"sume-poller-jobs-failing":     {ours, "FailingJobs", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
-		"sume-poller-oldest-pending":   {ours, "OldestPendingSeconds", "Maximum", p, true, 24 * 60 * 60, 1, 1, 300, "notBreaching"},
-		"sume-poller-reads-spent":      {ours, "ReadsToday", "Maximum", p, true, 8000, 1, 1, 300, "ignore"},
-		"sume-poller-submission-stuck": {ours, "StuckSubmissions", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
+		"sume-poller-jobs-late":        {product, "OldestDueSeconds", "Maximum", p, true, 300, 2, 3, 60, "ignore"},
+		"sume-poller-jobs-failing":     {product, "FailingJobs", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
+		"sume-poller-oldest-pending":   {product, "OldestPendingSeconds", "Maximum", p, true, 24 * 60 * 60, 1, 1, 300, "notBreaching"},
+		"sume-poller-reads-spent":      {product, "ReadsToday", "Maximum", p, true, 8000, 1, 1, 300, "ignore"},
+		"sume-poller-submission-stuck": {product, "StuckSubmissions", "Maximum", p, true, 1, 1, 1, 300, "ignore"},
 		"sume-poller-migration-failed": {lambda, "Errors", "Sum", "sume-poller-migrate", true, 1, 1, 1, 300, "notBreaching"},
 	}
 	got := alarms(t, given)
 	for name := range got {
 		if _, ok := want[name]; !ok {
-			delete(got, name) // a new one; TestAlarms_Documents asks for it in the documents
+			delete(got, name)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -87,7 +88,7 @@ var (
 )
 
 // inspect counts what the alarms fire for.
-func TestThresholds(t *testing.T) {
+func TestAlarms_SameAsInspect(t *testing.T) {
 	if config.LongRunning != operator.LongRunning {
 		t.Errorf("the alarm fires at %v, inspect lists jobs from %v on", config.LongRunning, operator.LongRunning)
 	}
@@ -118,15 +119,15 @@ func TestAlarms_Documents(t *testing.T) {
 	}
 }
 
-func TestWithoutALimitOfReadsNoAlarmWatchesIt(t *testing.T) {
-	if _, ok := alarms(t, byHand)["sume-poller-reads-spent"]; ok {
-		t.Error("got an alarm at four fifths of nothing")
+func TestAlarms_NoDailyLimit(t *testing.T) {
+	if _, ok := alarms(t, manual)["sume-poller-reads-spent"]; ok {
+		t.Error("got an alarm without a daily limit")
 	}
 }
 
-// Field cases 23 and 24: the names and the dimension that alarms and dashboard
-// ask for are those of the line that a run prints, which carries all of them.
-func TestFieldCase23WhatIsWatchedIsWhatARunPrints(t *testing.T) {
+// A run prints every metric of the alarms and the dashboard, under the same names
+// and dimension, and the dashboard shows every metric that a run prints.
+func TestMetrics_Printed(t *testing.T) {
 	var line bytes.Buffer
 	run := telemetry.Run{Function: "sume-poller-poller", Summary: poller.NewSummary("id", poller.ModeScheduled), Counted: true, At: time.Unix(0, 0)}
 	if err := telemetry.Emit(&line, run); err != nil {
@@ -162,7 +163,7 @@ func TestFieldCase23WhatIsWatchedIsWhatARunPrints(t *testing.T) {
 		}
 	}
 	_, board := only(t, given.app, "AWS::CloudWatch::Dashboard")
-	body := text(t, board.Properties["DashboardBody"])
+	body := asJSON(t, board.Properties["DashboardBody"])
 	for name := range names {
 		if !strings.Contains(body, `\"SumePoller\",\"`+name+`\",\"FunctionName\"`) && !strings.Contains(body, `\\\"SumePoller\\\",\\\"`+name+`\\\",\\\"FunctionName\\\"`) {
 			t.Errorf("the dashboard does not show %s", name)
@@ -170,7 +171,7 @@ func TestFieldCase23WhatIsWatchedIsWhatARunPrints(t *testing.T) {
 	}
 }
 
-func TestEachAlarmSaysWhenItRingsAndWhatToDoFirst(t *testing.T) {
+func TestAlarms_Descriptions(t *testing.T) {
 	for id, r := range resources(t, given.app, "AWS::CloudWatch::Alarm") {
 		description := r.Properties["AlarmDescription"].(string)
 		if !strings.HasPrefix(description, "Fires when ") || !strings.Contains(description, " First: ") || len(description) > 1024 {
@@ -179,15 +180,14 @@ func TestEachAlarmSaysWhenItRingsAndWhatToDoFirst(t *testing.T) {
 	}
 }
 
-// An alarm reaches a person only where the alarm names the topic, the topic
-// lets CloudWatch publish, the key lets CloudWatch encrypt, and somebody is
-// subscribed.
-func TestAnAlarmReachesTheTopicUnderItsKey(t *testing.T) {
+// An alarm reaches a person if it names the topic, the policies of the topic and
+// of its key allow CloudWatch, and somebody is subscribed.
+func TestAlarms_Topic(t *testing.T) {
 	topic, tp := only(t, passwords.app, "AWS::SNS::Topic")
 	at := []any{map[string]any{"Ref": topic}}
 	for id, r := range resources(t, passwords.app, "AWS::CloudWatch::Alarm") {
 		if !cmp.Equal(r.Properties["AlarmActions"], any(at)) || !cmp.Equal(r.Properties["OKActions"], any(at)) {
-			t.Errorf("%s: tells %v and %v, want the topic", id, r.Properties["AlarmActions"], r.Properties["OKActions"])
+			t.Errorf("%s: notifies %v and %v, want the topic", id, r.Properties["AlarmActions"], r.Properties["OKActions"])
 		}
 		if name := r.Properties["AlarmName"].(string); !strings.HasPrefix(name, "clips-") {
 			t.Errorf("%s: the topic's policy does not know the name %s", id, name)
@@ -207,7 +207,7 @@ func TestAnAlarmReachesTheTopicUnderItsKey(t *testing.T) {
 		})
 	})
 	key, _ := only(t, passwords.app, "AWS::KMS::Key")
-	if got, want := text(t, tp.Properties["KmsMasterKeyId"]), `{"Fn::GetAtt":["`+key+`","Arn"]}`; got != want {
+	if got, want := asJSON(t, tp.Properties["KmsMasterKeyId"]), `{"Fn::GetAtt":["`+key+`","Arn"]}`; got != want {
 		t.Errorf("the topic is under %s, want %s", got, want)
 	}
 	check(t, func() {
@@ -224,9 +224,9 @@ func TestAnAlarmReachesTheTopicUnderItsKey(t *testing.T) {
 	})
 }
 
-func TestSynthesisWarnsWhenNobodyIsSubscribed(t *testing.T) {
+func TestAlarms_NoSubscriber(t *testing.T) {
 	warnings := func(s synthesis) int {
-		return len(*assertions.Annotations_FromStack(s.stacks.App).FindWarning(jsii.String("*"), assertions.Match_StringLikeRegexp(jsii.String("nobody is told"))))
+		return len(*assertions.Annotations_FromStack(s.stacks.App).FindWarning(jsii.String("*"), assertions.Match_StringLikeRegexp(jsii.String("nobody is notified"))))
 	}
 	if got := warnings(given); got != 1 {
 		t.Errorf("got %d warnings without an address, want 1", got)

@@ -15,7 +15,7 @@ import (
 	"sumepoller/infra/stack"
 )
 
-func TestWhatIsWrongWithTheAssetsIsOneLinePerFolder(t *testing.T) {
+func TestCheckAssets(t *testing.T) {
 	write := func(t *testing.T, path string, data []byte, mode os.FileMode) {
 		t.Helper()
 		if err := os.WriteFile(path, data, mode); err != nil {
@@ -23,49 +23,49 @@ func TestWhatIsWrongWithTheAssetsIsOneLinePerFolder(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, folder string)
+		spoil func(t *testing.T, dir string)
 		want  string
 	}{
 		"nothing": {func(*testing.T, string) {}, ""},
-		"no folder": {func(t *testing.T, folder string) {
-			if err := os.RemoveAll(folder); err != nil {
+		"no directory": {func(t *testing.T, dir string) {
+			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
-		}, "no such folder; run `make build`"},
-		"an empty folder": {func(t *testing.T, folder string) {
-			if err := os.Remove(filepath.Join(folder, "bootstrap")); err != nil {
+		}, "no such directory; run `make build`"},
+		"empty directory": {func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "bootstrap")); err != nil {
 				t.Fatal(err)
 			}
-		}, "holds something else than one file named bootstrap"},
-		"a second file": {
-			func(t *testing.T, folder string) { write(t, filepath.Join(folder, "notes"), nil, 0o644) },
-			"holds something else than one file named bootstrap",
+		}, "must hold one file, named bootstrap"},
+		"second file": {
+			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "notes"), nil, 0o644) },
+			"must hold one file, named bootstrap",
 		},
-		"another processor": {
-			func(t *testing.T, folder string) { write(t, filepath.Join(folder, "bootstrap"), program(amd64), 0o755) },
+		"other processor": {
+			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "bootstrap"), program(amd64), 0o755) },
 			"built for x86_64, the functions run on arm64; run `make build` without GOARCH",
 		},
-		"no program": {
-			func(t *testing.T, folder string) {
-				write(t, filepath.Join(folder, "bootstrap"), []byte("#!/bin/sh\n"), 0o755)
+		"shell script": {
+			func(t *testing.T, dir string) {
+				write(t, filepath.Join(dir, "bootstrap"), []byte("#!/bin/sh\n"), 0o755)
 			},
-			"no Linux program",
+			"not a Linux program",
 		},
-		"no right to run": {func(t *testing.T, folder string) {
-			if err := os.Chmod(filepath.Join(folder, "bootstrap"), 0o644); err != nil {
+		"not executable": {func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Join(dir, "bootstrap"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, "not executable"},
-		"25 MB": {func(t *testing.T, folder string) {
-			if err := os.Truncate(filepath.Join(folder, "bootstrap"), 25<<20); err != nil {
+		"25 MB": {func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "bootstrap"), 25<<20); err != nil {
 				t.Fatal(err)
 			}
 		}, "has 25 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dist := writeAssets(t.TempDir())
-			folder := filepath.Join(dist, "submit")
-			c.spoil(t, folder)
+			dir := filepath.Join(dist, "submit")
+			c.spoil(t, dir)
 			err := stack.CheckAssets(dist)
 			if c.want == "" {
 				if err != nil {
@@ -73,16 +73,16 @@ func TestWhatIsWrongWithTheAssetsIsOneLinePerFolder(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), folder+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.HasPrefix(err.Error(), dir+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with %q", err, c.want)
 			}
 		})
 	}
 }
 
-// Field case 26: builds from two folders give the same bytes, so that a commit
-// that changes no code deploys nothing. The programs are the real ones.
-func TestFieldCase26TwoBuildsFromTwoFoldersGiveOneHash(t *testing.T) {
+// Builds in two directories give the same bytes, so that a commit that changes no
+// code deploys nothing. The programs are the real ones.
+func TestBuild_Reproducible(t *testing.T) {
 	var builds [2]map[string][32]byte
 	for i := range builds {
 		root := filepath.Join(t.TempDir(), []string{"one", "two"}[i])
@@ -90,7 +90,7 @@ func TestFieldCase26TwoBuildsFromTwoFoldersGiveOneHash(t *testing.T) {
 			copyTree(t, filepath.Join("..", "..", part), filepath.Join(root, part))
 		}
 		build := exec.Command("make", "-C", root, "build")
-		// What go test and an outer make set would steer the build.
+		// go test and an outer make set variables that would change the build.
 		build.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 			name, _, _ := strings.Cut(variable, "=")
 			return slices.Contains([]string{"GOARCH", "GOOS", "GOFLAGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"}, name)
@@ -137,9 +137,9 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// Field case 25: with no credentials and no AWS variable the CDK neither asks
-// for a look-up nor writes what it puts in where one is missing.
-func TestFieldCase25NothingIsLookedUp(t *testing.T) {
+// Without credentials and AWS variables, the CDK neither asks for a look-up nor
+// writes the placeholder that it uses for a missing one.
+func TestSynth_NoLookups(t *testing.T) {
 	for name, s := range map[string]synthesis{"given": given, "made": made, "passwords": passwords} {
 		var manifest struct {
 			Missing []any
@@ -154,9 +154,9 @@ func TestFieldCase25NothingIsLookedUp(t *testing.T) {
 		if len(manifest.Missing) > 0 {
 			t.Errorf("%s: looks up %v", name, manifest.Missing)
 		}
-		all := text(t, s.app.ToJSON())
+		all := asJSON(t, s.app.ToJSON())
 		if s.data != nil {
-			all += text(t, s.data.ToJSON())
+			all += asJSON(t, s.data.ToJSON())
 		}
 		for _, placeholder := range []string{"vpc-12345", "s-12345", "p-12345", "sg-12345", "dummy1", "unknown-"} {
 			if strings.Contains(all, placeholder) {
@@ -166,9 +166,9 @@ func TestFieldCase25NothingIsLookedUp(t *testing.T) {
 	}
 }
 
-// A deploy with the credentials of another account than the database's is
-// refused by the command line, since the stack names its own.
-func TestTheStackIsPinnedToTheDatabasesAccountAndRegion(t *testing.T) {
+// The stack names its account and region, so that the command line refuses a
+// deploy with another account's credentials.
+func TestSynth_AccountAndRegion(t *testing.T) {
 	if got := *given.stacks.App.Account() + " " + *given.stacks.App.Region(); got != "111122223333 eu-central-1" {
 		t.Errorf("got %s", got)
 	}

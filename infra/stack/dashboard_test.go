@@ -10,7 +10,7 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// widget is one of the dashboard's, as far as the tests look.
+// widget holds what the tests check of a widget.
 type widget struct {
 	Type       string
 	X, Y       int
@@ -23,8 +23,8 @@ type widget struct {
 	}
 }
 
-// widgets returns the dashboard's in reading order. Names that CloudFormation
-// fills in stand as their resource's id.
+// widgets returns the dashboard's widgets from top to bottom. A name that
+// CloudFormation fills in becomes "filled-in".
 func widgets(t *testing.T, s synthesis) []widget {
 	t.Helper()
 	_, r := only(t, s.app, "AWS::CloudWatch::Dashboard")
@@ -45,7 +45,7 @@ func widgets(t *testing.T, s synthesis) []widget {
 	return board.Widgets
 }
 
-func TestTheDashboardAnswersInThisOrder(t *testing.T) {
+func TestDashboard_Order(t *testing.T) {
 	var got []string
 	y := -1
 	for _, w := range widgets(t, given) {
@@ -54,7 +54,7 @@ func TestTheDashboardAnswersInThisOrder(t *testing.T) {
 		}
 		got = append(got, w.Properties.Markdown)
 		if w.Y <= y || w.X != 0 || w.Width != 24 {
-			t.Errorf("%s stands at %d,%d, want a row of its own", w.Properties.Markdown, w.X, w.Y)
+			t.Errorf("%s is at %d,%d, want it alone in a row", w.Properties.Markdown, w.X, w.Y)
 		}
 		y = w.Y
 	}
@@ -66,7 +66,7 @@ func TestTheDashboardAnswersInThisOrder(t *testing.T) {
 	}
 }
 
-func TestTheDashboardShowsEachAlarmAndReadsTheSummaries(t *testing.T) {
+func TestDashboard_Widgets(t *testing.T) {
 	shown, queries, all := 0, 0, ""
 	for _, w := range widgets(t, given) {
 		shown += len(w.Properties.Alarms)

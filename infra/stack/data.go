@@ -12,14 +12,13 @@ import (
 
 const databasePort = 5432
 
-// newData makes the data stack: a network and a PostgreSQL of the product's
-// own. It stands apart from the app stack, so that the latter can be taken down
-// and put up again beside the same table. Termination protection guards the
-// stack, deletion protection the database, and everything in it is kept where
-// the stack is deleted all the same.
+// newData makes the data stack: a network and a PostgreSQL database. It is
+// separate from the app stack, so that the app stack can be deleted and deployed
+// again with the same table. The stack has termination protection, the database
+// deletion protection, and all resources are kept when the stack is deleted.
 //
-// The ids and the properties that only a new resource can have are held by a
-// test: a change of one of them would replace the database.
+// A test pins the ids and the create-only properties: a change of one of them
+// would replace the database.
 func newData(app awscdk.App, s settings.Settings) (awscdk.Stack, database) {
 	stack := awscdk.NewStack(app, jsii.String(DataID), &awscdk.StackProps{
 		StackName:             jsii.String(s.Name + "-data"),
@@ -54,9 +53,9 @@ const (
 	databaseSubnets = "database"
 )
 
-// newVPC makes two zones and one NAT gateway: the functions wait a minute at
-// most for the next tick, and a second gateway costs more than the rest of the
-// stack.
+// newVPC makes a VPC with two zones and one NAT gateway. If its zone fails, no run
+// reaches the API until it is back; a second gateway would cost more than the rest
+// of the stack.
 func newVPC(stack awscdk.Stack, s settings.Settings) awsec2.Vpc {
 	refused := awslogs.NewLogGroup(stack, jsii.String("RefusedTraffic"), nil)
 	refused.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(s.LogRetentionDays))
@@ -73,8 +72,8 @@ func newVPC(stack awscdk.Stack, s settings.Settings) awsec2.Vpc {
 			subnets(functionSubnets, awsec2.SubnetType_PRIVATE_WITH_EGRESS),
 			subnets(databaseSubnets, awsec2.SubnetType_PRIVATE_ISOLATED),
 		},
-		// The default group admits only itself and nothing is in it; to empty
-		// it the CDK would bring a function of its own.
+		// The default group admits only itself and nothing is in it. To empty
+		// it the CDK would add a function.
 		RestrictDefaultSecurityGroup: jsii.Bool(false),
 		FlowLogs: &map[string]*awsec2.FlowLogOptions{"Refused": {
 			TrafficType: awsec2.FlowLogTrafficType_REJECT,
@@ -84,9 +83,8 @@ func newVPC(stack awscdk.Stack, s settings.Settings) awsec2.Vpc {
 }
 
 // newInstance makes the database. RDS keeps the admin's password and changes it
-// every week. Token logins take up to 1,000 MiB on the instance, half of this
-// one's. Only the major version is named, so that RDS's minor upgrades are no
-// drift.
+// every week. IAM logins take up to 1,000 MiB of the instance's 2,048. Only the
+// major version is named, so that RDS's minor upgrades are no drift.
 func newInstance(stack awscdk.Stack, s settings.Settings, vpc awsec2.Vpc, group awsec2.SecurityGroup) awsrds.DatabaseInstance {
 	db := awsrds.NewDatabaseInstance(stack, jsii.String("Database"), &awsrds.DatabaseInstanceProps{
 		InstanceIdentifier: jsii.String(s.Name),

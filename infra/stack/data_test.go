@@ -8,10 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The data stack's ids and the properties that only a new resource can have. A
-// change of one of them replaces the resource, and with it the table: change
-// this list only for what is added.
-func TestTheDataStacksIdsAndCreateOnlyPropertiesArePinned(t *testing.T) {
+// A change of an id or of a create-only property replaces the resource, and with it
+// the table. Change this list only for new resources.
+func TestData_CreateOnlyProperties(t *testing.T) {
 	pinned := map[string]struct {
 		kind   string
 		create map[string]any
@@ -52,8 +51,8 @@ func TestTheDataStacksIdsAndCreateOnlyPropertiesArePinned(t *testing.T) {
 	}
 }
 
-// What the app stack takes from the data stack cannot go while it is taken.
-func TestTheAppTakesExportsOfTheDataStack(t *testing.T) {
+// CloudFormation keeps an export as long as the app stack imports it.
+func TestData_Exports(t *testing.T) {
 	var template struct {
 		Outputs map[string]struct{ Export map[string]any }
 	}
@@ -79,7 +78,7 @@ func TestTheAppTakesExportsOfTheDataStack(t *testing.T) {
 	}
 }
 
-func TestTheDataOutlivesItsStack(t *testing.T) {
+func TestData_Retained(t *testing.T) {
 	if protected := made.stacks.Data.TerminationProtection(); protected == nil || !*protected {
 		t.Error("the stack may be terminated")
 	}
@@ -90,7 +89,7 @@ func TestTheDataOutlivesItsStack(t *testing.T) {
 	}
 }
 
-func TestTheDatabaseIsEncryptedPrivateProtectedAndBackedUp(t *testing.T) {
+func TestData_Database(t *testing.T) {
 	_, db := only(t, made.data, "AWS::RDS::DBInstance")
 	for key, want := range map[string]any{
 		"StorageEncrypted": true, "PubliclyAccessible": false, "DeletionProtection": true, "BackupRetentionPeriod": 14.0,
@@ -102,20 +101,20 @@ func TestTheDatabaseIsEncryptedPrivateProtectedAndBackedUp(t *testing.T) {
 		}
 	}
 	_, parameters := only(t, made.data, "AWS::RDS::DBParameterGroup")
-	if got := text(t, parameters.Properties["Parameters"]); got != `{"rds.force_ssl":"1"}` {
+	if got := asJSON(t, parameters.Properties["Parameters"]); got != `{"rds.force_ssl":"1"}` {
 		t.Errorf("got parameters %s, want forced TLS", got)
 	}
 }
 
-// Token logins take up to 1,000 MiB on the instance; a micro one has 1,024.
-func TestTokenLoginsStandOnAnInstanceThatCarriesThem(t *testing.T) {
+// IAM logins take up to 1,000 MiB of the instance; a micro instance has 1,024.
+func TestData_InstanceForIAM(t *testing.T) {
 	_, db := only(t, made.data, "AWS::RDS::DBInstance")
 	if db.Properties["EnableIAMDatabaseAuthentication"] != true || db.Properties["DBInstanceClass"] != "db.t4g.small" {
 		t.Errorf("got %v on a %v", db.Properties["EnableIAMDatabaseAuthentication"], db.Properties["DBInstanceClass"])
 	}
 }
 
-func TestTheNetworkHasTwoZonesOneWayOutAndNoneForTheDatabase(t *testing.T) {
+func TestData_Network(t *testing.T) {
 	counts := map[string]int{}
 	for _, r := range resources(t, made.data) {
 		counts[r.Type]++
@@ -128,7 +127,7 @@ func TestTheNetworkHasTwoZonesOneWayOutAndNoneForTheDatabase(t *testing.T) {
 	}
 	for id, r := range resources(t, made.data, "AWS::EC2::Subnet") {
 		if r.Properties["MapPublicIpOnLaunch"] != false {
-			t.Errorf("%s gives out public addresses", id)
+			t.Errorf("%s assigns public addresses", id)
 		}
 	}
 	_, group := only(t, made.data, "AWS::RDS::DBSubnetGroup")
@@ -137,7 +136,7 @@ func TestTheNetworkHasTwoZonesOneWayOutAndNoneForTheDatabase(t *testing.T) {
 		for route, r := range resources(t, made.data, "AWS::EC2::Route") {
 			table := r.Properties["RouteTableId"].(map[string]any)["Ref"]
 			for _, a := range resources(t, made.data, "AWS::EC2::SubnetRouteTableAssociation") {
-				if text(t, a.Properties["SubnetId"]) == `{"Ref":"`+id+`"}` && a.Properties["RouteTableId"].(map[string]any)["Ref"] == table {
+				if asJSON(t, a.Properties["SubnetId"]) == `{"Ref":"`+id+`"}` && a.Properties["RouteTableId"].(map[string]any)["Ref"] == table {
 					t.Errorf("%s leads out of the database's %s", route, id)
 				}
 			}
@@ -145,7 +144,7 @@ func TestTheNetworkHasTwoZonesOneWayOutAndNoneForTheDatabase(t *testing.T) {
 	}
 }
 
-func TestTheTwoStacksDifferInNothingElse(t *testing.T) {
+func TestData_SameApp(t *testing.T) {
 	kinds := func(s synthesis) []string {
 		count := map[string]bool{}
 		for _, r := range resources(t, s.app) {

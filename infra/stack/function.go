@@ -11,19 +11,19 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
+	"sumepoller/infra/settings"
 	"sumepoller/internal/config"
 )
 
-// Limits of the functions, in seconds. The poller's run ends within its budget
-// and one read's timeout; migrate may build an index on a large table.
+// Timeouts of the functions, in seconds. A run of the poller ends within its time
+// budget and one read's timeout. migrate may build an index on a large table.
 const (
 	pollerTimeout  = 90
 	submitTimeout  = 60
 	migrateTimeout = 600
-	smallMemory    = 256 // MiB, of the two that seldom run
 )
 
-// kind is what differs between the functions.
+// kind holds what differs between the functions.
 type kind struct {
 	id, short   string
 	description string
@@ -33,8 +33,8 @@ type kind struct {
 	async       bool // invoked by the schedule
 }
 
-// newPoller makes the function that the schedule invokes. A tick that failed is
-// not tried again: the next one comes within a minute and finds the same rows.
+// newPoller makes the function that the schedule invokes. A failed tick is not
+// repeated: the next one comes within a minute and finds the same rows.
 func (a *app) newPoller(l login) function {
 	f := a.function(kind{
 		id: "Poller", short: "poller", description: "Reads due video jobs and settles them",
@@ -51,22 +51,20 @@ func (a *app) newPoller(l login) function {
 	return f
 }
 
-// newSubmit makes the function that buys videos. A caller that invokes it
-// asynchronously keeps Lambda's own retries: asking again with one key buys
-// once.
+// newSubmit makes the function that buys videos. For a caller that invokes it
+// asynchronously Lambda's retries stay on: two invocations with one key buy once.
 func (a *app) newSubmit(l login) function {
 	f := a.function(kind{
 		id: "Submit", short: "submit", description: "Buys one video per idempotency key and records its job",
-		timeout: submitTimeout, memory: smallMemory,
+		timeout: submitTimeout, memory: settings.Defaults().MemoryMiB,
 	}, l.env(a.db), map[string]string{config.APIKeySecretID: *a.apiKey})
 	a.readsSecret(f, "ApiKey", a.apiKey, a.settings.KMSKeyARN)
 	a.logsIn(f, "Submitter", l)
 	return f
 }
 
-// function makes a function with a role and a log group of its own. The role
-// starts with no more than writing its log and having Lambda attach it to the
-// network.
+// function makes a function with its role and its log group. At first the role may
+// write the log and have Lambda attach the function to the network, no more.
 func (a *app) function(k kind, envs ...map[string]string) function {
 	name := a.functionName(k.short)
 	logs := awslogs.NewLogGroup(a.stack, jsii.String(k.id+"Logs"), &awslogs.LogGroupProps{
@@ -87,15 +85,15 @@ func (a *app) function(k kind, envs ...map[string]string) function {
 		Code:       awslambda.Code_FromAsset(jsii.String(filepath.Join(a.dist, k.short)), nil),
 		MemorySize: jsii.Number(k.memory), Timeout: awscdk.Duration_Seconds(jsii.Number(k.timeout)),
 		Role: role, LogGroup: logs,
-		// Above INFO Lambda would drop the line of metrics.
+		// Above INFO, Lambda would drop the line of metrics.
 		LoggingFormat:         awslambda.LoggingFormat_JSON,
 		ApplicationLogLevelV2: awslambda.ApplicationLogLevel_INFO, SystemLogLevelV2: awslambda.SystemLogLevel_INFO,
 		Vpc: a.db.vpc, VpcSubnets: a.db.subnets, SecurityGroups: &[]awsec2.ISecurityGroup{a.net.functions},
 		Environment: environ(append(envs, k.env)...),
 	}
 	if k.async {
-		// Scheduler's own retry policy ends with the delivery into Lambda's
-		// queue; what happens behind it is set here.
+		// Scheduler's retry policy covers the delivery into Lambda's queue; these
+		// cover what happens after it.
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), awscdk.Duration_Seconds(jsii.Number(maxEventAge))
 		if a.settings.ReservedConcurrency > 0 {
 			props.ReservedConcurrentExecutions = jsii.Number(a.settings.ReservedConcurrency)

@@ -9,23 +9,24 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
+	"sumepoller/infra/settings"
 	"sumepoller/internal/config"
 )
 
-func TestTheFunctionsAreSmallAndLogAsJSON(t *testing.T) {
+func TestFunctions_Properties(t *testing.T) {
 	for name, timeout := range map[string]int{"poller": 90, "submit": 60, "migrate": 600} {
 		check(t, func() {
 			given.app.HasResourceProperties(jsii.String("AWS::Lambda::Function"), map[string]any{
 				"FunctionName": "sume-poller-" + name, "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
-				"Handler": "bootstrap", "MemorySize": 256, "Timeout": timeout,
-				// Above INFO Lambda drops the line of metrics.
+				"Handler": "bootstrap", "MemorySize": settings.Defaults().MemoryMiB, "Timeout": timeout,
+				// Above INFO, Lambda drops the line of metrics.
 				"LoggingConfig": map[string]any{"LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "INFO"},
 			})
 		})
 	}
 }
 
-func TestEachFunctionHasALogGroupThatForgets(t *testing.T) {
+func TestFunctions_LogGroups(t *testing.T) {
 	for prefix, c := range map[string]struct {
 		of   synthesis
 		days float64
@@ -37,21 +38,21 @@ func TestEachFunctionHasALogGroupThatForgets(t *testing.T) {
 				t.Errorf("%s: got %v days, want %v", full, r.Properties["RetentionInDays"], c.days)
 			}
 			_, f := only(t, c.of.app, "AWS::Lambda::Function", "FunctionName", full)
-			if got, want := text(t, f.Properties["LoggingConfig"].(map[string]any)["LogGroup"]), `{"Ref":"`+group+`"}`; got != want {
+			if got, want := asJSON(t, f.Properties["LoggingConfig"].(map[string]any)["LogGroup"]), `{"Ref":"`+group+`"}`; got != want {
 				t.Errorf("%s: logs into %s, want into %s", full, got, want)
 			}
 		}
 	}
 }
 
-// environment returns a function's variables as os.Environ gives them; what
-// CloudFormation fills in stands as JSON.
+// environment returns a function's variables as a map and as os.Environ returns
+// them. A value that CloudFormation fills in is JSON.
 func environment(t *testing.T, s synthesis, name string) (map[string]string, []string) {
 	t.Helper()
 	_, f := only(t, s.app, "AWS::Lambda::Function", "FunctionName", name)
 	vars := map[string]string{}
 	for key, value := range f.Properties["Environment"].(map[string]any)["Variables"].(map[string]any) {
-		vars[key] = text(t, value)
+		vars[key] = asJSON(t, value)
 	}
 	environ := make([]string, 0, len(vars))
 	for _, key := range slices.Sorted(maps.Keys(vars)) {
@@ -60,7 +61,7 @@ func environment(t *testing.T, s synthesis, name string) (map[string]string, []s
 	return vars, environ
 }
 
-func TestTheFunctionsUnderstandTheirEnvironment(t *testing.T) {
+func TestFunctions_Environment(t *testing.T) {
 	for prefix, s := range map[string]synthesis{"sume-poller": given, "clips": passwords} {
 		_, environ := environment(t, s, prefix+"-poller")
 		if _, err := config.LoadPoller(plain(environ)); err != nil {
@@ -77,7 +78,7 @@ func TestTheFunctionsUnderstandTheirEnvironment(t *testing.T) {
 	}
 }
 
-// plain puts a word where CloudFormation fills in a value.
+// plain replaces the values that CloudFormation fills in by a word.
 func plain(environ []string) []string {
 	for i, variable := range environ {
 		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(value, "{") {
@@ -87,7 +88,7 @@ func plain(environ []string) []string {
 	return environ
 }
 
-func TestTheSettingsReachThePoller(t *testing.T) {
+func TestFunctions_PollerSettings(t *testing.T) {
 	vars, _ := environment(t, passwords, "clips-poller")
 	for name, want := range map[string]string{
 		config.ReadsPerMinute: "120", config.ReadsPerDay: "10000", config.PollBudget: "30s", config.PollConcurrency: "64",
@@ -100,12 +101,12 @@ func TestTheSettingsReachThePoller(t *testing.T) {
 	check(t, func() {
 		passwords.app.HasResourceProperties(jsii.String("AWS::Lambda::Function"), map[string]any{"FunctionName": "clips-poller", "MemorySize": 512})
 	})
-	if vars, _ := environment(t, byHand, "sume-poller-poller"); vars[config.ReadsPerDay] != "0" {
+	if vars, _ := environment(t, manual, "sume-poller-poller"); vars[config.ReadsPerDay] != "0" {
 		t.Errorf("got %q reads a day, want 0 to reach the poller", vars[config.ReadsPerDay])
 	}
 }
 
-func TestNoSecretStandsInTheEnvironment(t *testing.T) {
+func TestFunctions_NoSecrets(t *testing.T) {
 	for prefix, s := range map[string]synthesis{"sume-poller": given, "clips": passwords} {
 		for _, name := range []string{"poller", "submit", "migrate"} {
 			vars, _ := environment(t, s, prefix+"-"+name)
@@ -121,9 +122,9 @@ func TestNoSecretStandsInTheEnvironment(t *testing.T) {
 	}
 }
 
-// Field case 27: in a small account nothing can be reserved. The poller does
-// not lean on it, so it is off unless asked for.
-func TestFieldCase27NothingIsReservedUnlessAskedFor(t *testing.T) {
+// A small account cannot reserve concurrency. The poller does not need it, so the
+// stack reserves none unless the settings ask for it.
+func TestFunctions_ReservedConcurrency(t *testing.T) {
 	for _, s := range []synthesis{given, made} {
 		check(t, func() {
 			s.app.AllResourcesProperties(jsii.String("AWS::Lambda::Function"),

@@ -29,9 +29,9 @@ func allow(role awsiam.Role, sid string, resource *string, when conditions, acti
 	role.AddToPolicy(statement(awsiam.Effect_ALLOW, sid, resource, when, actions...))
 }
 
-// attaches lets Lambda put the function into its network. EC2 knows no resource
-// for these calls that exists beforehand, so they are allowed on all of them
-// and denied again to the function's own code.
+// attaches lets Lambda attach the function to its network. The resources of these
+// EC2 calls do not exist yet, so the calls are allowed on all resources, and denied
+// to the function's code.
 func (a *app) attaches(role awsiam.Role, name string) {
 	calls := []string{
 		"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
@@ -47,8 +47,8 @@ func (a *app) attaches(role awsiam.Role, name string) {
 		conditions{"ArnEquals": {"lambda:SourceFunctionArn": *self}}, calls...))
 }
 
-// readsSecret lets a function read one secret and, where a customer's key
-// encrypts it, use that key through Secrets Manager alone.
+// readsSecret lets a function read one secret. If a customer managed key encrypts
+// it, the function may use that key, through Secrets Manager only.
 func (a *app) readsSecret(f function, what string, arn *string, key string) {
 	allow(f.role, "Read"+what, arn, nil, "secretsmanager:GetSecretValue")
 	if key != "" {
@@ -57,8 +57,8 @@ func (a *app) readsSecret(f function, what string, arn *string, key string) {
 	}
 }
 
-// logsIn lets a function log in to the database as a role; what tells the logins
-// of one function apart.
+// logsIn lets a function log in to the database as a role. what distinguishes the
+// logins of one function.
 func (a *app) logsIn(f function, what string, l login) {
 	if l.secret != nil {
 		a.readsSecret(f, what+"Login", l.secret, a.settings.KMSKeyARN)
@@ -71,8 +71,8 @@ func (a *app) logsIn(f function, what string, l login) {
 	allow(f.role, what+"TokenLogin", user, nil, "rds-db:connect")
 }
 
-// ownKey returns the customer's key for what the stack encrypts itself, or nil
-// where the settings name none.
+// ownKey returns the customer managed key for the secrets that the stack makes, or
+// nil if the settings name none.
 func (a *app) ownKey(id string) awskms.IKey {
 	if a.settings.KMSKeyARN == "" {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// grants returns what a function's role may do, one line for each action:
-// effect, action, resource and, where there is one, the condition.
+// grants returns what a function's role may do, one line for each action: effect,
+// action, resource and the condition, if there is one.
 func grants(t *testing.T, s synthesis, roleID string) []string {
 	t.Helper()
 	var lines []string
 	for _, policy := range resources(t, s.app, "AWS::IAM::Policy") {
-		if text(t, policy.Properties["Roles"]) != `[{"Ref":"`+roleID+`"}]` {
+		if asJSON(t, policy.Properties["Roles"]) != `[{"Ref":"`+roleID+`"}]` {
 			continue
 		}
 		var document struct {
@@ -33,9 +33,9 @@ func grants(t *testing.T, s synthesis, roleID string) []string {
 				actions = []any{st.Action}
 			}
 			for _, action := range actions {
-				line := fmt.Sprintf("%s %s %s", st.Effect, action, text(t, st.Resource))
+				line := fmt.Sprintf("%s %s %s", st.Effect, action, asJSON(t, st.Resource))
 				if st.Condition != nil {
-					line += " where " + text(t, st.Condition)
+					line += " where " + asJSON(t, st.Condition)
 				}
 				lines = append(lines, line)
 			}
@@ -52,8 +52,8 @@ func roleOf(t *testing.T, s synthesis, name string) string {
 	return f.Properties["Role"].(map[string]any)["Fn::GetAtt"].([]any)[0].(string)
 }
 
-// always is what each function may: write its log, and have Lambda, but not its
-// own code, attach it to the network.
+// always returns what every function may do: write its log, and have Lambda, but
+// not its code, attach it to the network.
 func always(t *testing.T, s synthesis, name string) []string {
 	t.Helper()
 	logs, _ := only(t, s.app, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/"+name)
@@ -73,7 +73,7 @@ const (
 	viaSecret = ` where {"StringEquals":{"kms:ViaService":{"Fn::Join":["",["secretsmanager.eu-central-1.",{"Ref":"AWS::URLSuffix"}]]}}}`
 )
 
-func TestEachRoleMayDoWhatItsFunctionNeedsAndNothingElse(t *testing.T) {
+func TestGrants_Functions(t *testing.T) {
 	read, decrypt := "Allow secretsmanager:GetSecretValue ", "Allow kms:Decrypt "
 	for name, c := range map[string]struct {
 		of   synthesis
@@ -105,18 +105,18 @@ func TestEachRoleMayDoWhatItsFunctionNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestMigrateAloneReadsTheAdminsSecret(t *testing.T) {
+func TestGrants_AdminSecret(t *testing.T) {
 	for name, s := range map[string]synthesis{"sume-poller-migrate": given, "clips-migrate": passwords} {
 		for id, policy := range resources(t, s.app, "AWS::IAM::Policy") {
-			migrates := text(t, policy.Properties["Roles"]) == `[{"Ref":"`+roleOf(t, s, name)+`"}]`
-			if reads := strings.Contains(text(t, policy.Properties["PolicyDocument"]), admin); reads != migrates {
+			migrates := asJSON(t, policy.Properties["Roles"]) == `[{"Ref":"`+roleOf(t, s, name)+`"}]`
+			if reads := strings.Contains(asJSON(t, policy.Properties["PolicyDocument"]), admin); reads != migrates {
 				t.Errorf("%s: reads the admin's secret: %t, want %t", id, reads, migrates)
 			}
 		}
 	}
 }
 
-func TestNoPolicyOfAWSsOwnIsAttached(t *testing.T) {
+func TestGrants_NoManagedPolicy(t *testing.T) {
 	for id, role := range resources(t, given.app, "AWS::IAM::Role") {
 		if managed := role.Properties["ManagedPolicyArns"]; managed != nil && !strings.HasPrefix(id, "AWSCDKTrigger") {
 			t.Errorf("%s: got %v", id, managed)
@@ -124,7 +124,7 @@ func TestNoPolicyOfAWSsOwnIsAttached(t *testing.T) {
 	}
 }
 
-func TestTheScheduleMayInvokeThePollerAloneAndOnlyForThisAccount(t *testing.T) {
+func TestGrants_Schedule(t *testing.T) {
 	poller, _ := only(t, given.app, "AWS::Lambda::Function", "FunctionName", "sume-poller-poller")
 	_, schedule := only(t, given.app, "AWS::Scheduler::Schedule")
 	role := schedule.Properties["Target"].(map[string]any)["RoleArn"].(map[string]any)["Fn::GetAtt"].([]any)[0].(string)
@@ -132,7 +132,7 @@ func TestTheScheduleMayInvokeThePollerAloneAndOnlyForThisAccount(t *testing.T) {
 	if diff := cmp.Diff(want, grants(t, given, role)); diff != "" {
 		t.Error(diff)
 	}
-	trust := text(t, resources(t, given.app, "AWS::IAM::Role")[role].Properties["AssumeRolePolicyDocument"])
+	trust := asJSON(t, resources(t, given.app, "AWS::IAM::Role")[role].Properties["AssumeRolePolicyDocument"])
 	for _, part := range []string{`"Service":"scheduler.amazonaws.com"`, `"aws:SourceAccount":"111122223333"`} {
 		if !strings.Contains(trust, part) {
 			t.Errorf("got %s, want %s in it", trust, part)

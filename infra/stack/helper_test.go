@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 )
 
-// check turns a failed assertion, which panics, into a failure of the test.
+// check makes the test fail if the assertion panics.
 func check(t *testing.T, assert func()) {
 	t.Helper()
 	defer func() {
@@ -43,13 +43,13 @@ func resources(t *testing.T, template assertions.Template, types ...string) map[
 	return parsed.Resources
 }
 
-// only returns the one resource of a type, optionally of those whose property
-// has the value.
+// only returns the single resource of a type; with a property and a value, the
+// single one that has this value.
 func only(t *testing.T, template assertions.Template, kind string, with ...string) (string, resource) {
 	t.Helper()
 	all := resources(t, template, kind)
 	for id, r := range all {
-		if len(with) == 2 && text(t, r.Properties[with[0]]) != with[1] {
+		if len(with) == 2 && asJSON(t, r.Properties[with[0]]) != with[1] {
 			delete(all, id)
 		}
 	}
@@ -62,9 +62,9 @@ func only(t *testing.T, template assertions.Template, kind string, with ...strin
 	panic("unreachable")
 }
 
-// text returns a value as JSON writes it, a string without its quotes. A value
-// that CloudFormation fills in stays readable: {"Ref":"SumeApiKey"}.
-func text(t *testing.T, value any) string {
+// asJSON returns a value as JSON, a string without its quotes. A value that
+// CloudFormation fills in looks like {"Ref":"SumeApiKey"}.
+func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	if s, ok := value.(string); ok {
 		return s
@@ -87,13 +87,13 @@ func remarshal(t *testing.T, from, to any) {
 	}
 }
 
-// Machines as ELF numbers them.
+// Machine numbers of ELF.
 const (
 	arm64 = 183
 	amd64 = 62
 )
 
-// program returns a Linux program's header and nothing behind it.
+// program returns the header of a Linux program, without a body.
 func program(machine uint16) []byte {
 	header := make([]byte, 64)
 	copy(header, "\x7fELF\x02\x01\x01")

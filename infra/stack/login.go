@@ -11,25 +11,23 @@ import (
 	"sumepoller/internal/config"
 )
 
-// login is how one function gets into the database: a role, and the secret with
-// its password unless it logs in with tokens.
+// login is how one function logs in to the database: as a role, with the password
+// in a secret or with IAM tokens.
 type login struct {
 	role   string
-	secret *string // ARN; nil: tokens
+	secret *string // ARN; nil: IAM tokens
 }
 
 type logins struct{ poller, submitter login }
 
-// logins names the roles after the stack, so that two stacks can share a
-// database. Where tokens are not to be had the stack makes the passwords, and
-// migrate sets them.
+// logins names the roles after the stack, so that two stacks can share a database.
+// Without IAM the stack makes the passwords, and migrate sets them.
 func (a *app) logins() logins {
 	return logins{poller: a.login("Poller", "poller"), submitter: a.login("Submitter", "submitter")}
 }
 
-// login makes one role's login. The secret's settings never change in a later
-// release: a password made anew would be known to the secret and not to the
-// database.
+// login makes one role's login. The properties of the secret must never change:
+// CloudFormation would make another password, which the database does not know.
 func (a *app) login(id, suffix string) login {
 	l := login{role: strings.ReplaceAll(a.settings.Name, "-", "_") + "_" + suffix}
 	if a.db.iam {
@@ -52,7 +50,7 @@ func (a *app) login(id, suffix string) login {
 	return l
 }
 
-// env tells a function where its database is and how to log in.
+// env returns the variables with the database and the login of a function.
 func (l login) env(db database) map[string]string {
 	env := db.env()
 	if l.secret != nil {
@@ -63,8 +61,8 @@ func (l login) env(db database) map[string]string {
 	return env
 }
 
-// env names the server; a secret that RDS keeps holds no more than user and
-// password.
+// env returns the variables that name the server. A secret that RDS keeps holds
+// only user and password.
 func (db database) env() map[string]string {
 	return map[string]string{
 		config.DatabaseHost: *db.host,

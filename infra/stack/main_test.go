@@ -22,24 +22,24 @@ import (
 // The stacks under test, each synthesized once. jsii serves one goroutine at a
 // time, so no test here is parallel.
 var (
-	given     synthesis // beside a database that exists, with tokens
-	made      synthesis // with a database of its own
-	passwords synthesis // beside a database without IAM login, with keys of the customer's and every option on
-	byHand    synthesis // migrated by hand, no limit of reads
+	given     synthesis // for an existing database, with IAM tokens
+	made      synthesis // with a new database
+	passwords synthesis // for a database without IAM, with customer managed keys and every option on
+	manual    synthesis // migrated by hand, no daily limit
 )
 
 // synthesis is one synthesized app.
 type synthesis struct {
 	stacks    stack.Stacks
 	app, data assertions.Template // data is nil unless a database is made
-	out       string              // the folder of the assembly
+	out       string              // the directory of the assembly
 }
 
 func TestMain(m *testing.M) {
 	code := 1
 	defer func() { os.Exit(code) }()
 	if _, err := exec.LookPath("node"); err != nil {
-		fmt.Fprintln(os.Stderr, "node is not in PATH; the CDK needs Node.js 20 or newer")
+		fmt.Fprintln(os.Stderr, "node is not in PATH: the CDK needs Node.js 20 or newer")
 		return
 	}
 	if err := withoutAWS(); err != nil {
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	given = synth("given", "existing.json", func(*settings.Settings) {})
 	made = synth("made", "new-database.json", func(*settings.Settings) {})
 	passwords = synth("passwords", "existing.json", everyOption)
-	byHand = synth("by-hand", "existing.json", func(s *settings.Settings) { s.Migrate, s.ReadsPerDay = settings.MigrateManual, 0 })
+	manual = synth("by-hand", "existing.json", func(s *settings.Settings) { s.Migrate, s.ReadsPerDay = settings.MigrateManual, 0 })
 	code = m.Run()
 }
 
@@ -93,8 +93,8 @@ func synthesize(out, dist, file string, change func(*settings.Settings)) synthes
 	return r
 }
 
-// newApp takes the flags that the command line takes, so that the tests see
-// what is deployed; the validation is the command line's.
+// newApp uses the feature flags of cdk.json, so that the tests check what is
+// deployed. It leaves the validation to the command line.
 func newApp(out string) awscdk.App {
 	data, err := os.ReadFile("../../cdk.json")
 	if err != nil {
@@ -110,9 +110,9 @@ func newApp(out string) awscdk.App {
 	})
 }
 
-// withoutAWS starts the tests anew, with nothing in the environment that could
-// point at an account: the CDK's process began, with the old environment, before
-// any line of this package ran.
+// withoutAWS runs the test program again without the variables that could name an
+// account. This is needed because the CDK's process started, with the old
+// environment, before any code of this package.
 func withoutAWS() error {
 	const silence = "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION"
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
@@ -131,15 +131,15 @@ func withoutAWS() error {
 	return syscall.Exec(self, os.Args, env)
 }
 
-// writeAssets writes the smallest files that pass for the functions, each with
-// other content.
+// writeAssets writes the smallest files that CheckAssets accepts, each with
+// different content.
 func writeAssets(dist string) string {
 	for _, name := range []string{"poller", "submit", "migrate"} {
-		folder := filepath.Join(dist, name)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		dir := filepath.Join(dist, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			panic(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "bootstrap"), append(program(arm64), name...), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "bootstrap"), append(program(arm64), name...), 0o755); err != nil {
 			panic(err)
 		}
 	}

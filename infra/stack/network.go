@@ -9,29 +9,29 @@ import (
 	"sumepoller/infra/settings"
 )
 
-// database is what the functions need to know of theirs, made or given.
+// database is the one that the functions use, an existing or a new one.
 type database struct {
 	vpc           awsec2.IVpc
-	subnets       *awsec2.SubnetSelection // with a way out
+	subnets       *awsec2.SubnetSelection // with a route to the internet
 	securityGroup *string
 	host          *string
 	port          int
 	name          string
 	adminSecret   *string // ARN
-	adminKey      string  // ARN of its key; empty: AWS's own
-	iam           bool    // tokens in place of passwords
+	adminKey      string  // ARN of its key; empty: the AWS managed key
+	iam           bool    // IAM tokens instead of passwords
 	resourceID    *string // iam only
 }
 
-// existing describes the database of the settings. Its network is taken as the
-// settings have it, without a look-up, so that synthesis needs no credentials.
+// existing describes the database of the settings. The settings describe its
+// network too: nothing is looked up, so that synthesis needs no credentials.
 func existing(stack awscdk.Stack, s settings.Settings) database {
 	vpc := awsec2.Vpc_FromVpcAttributes(stack, jsii.String("Vpc"), &awsec2.VpcAttributes{
 		VpcId:             jsii.String(s.VPC.ID),
 		AvailabilityZones: jsii.Strings(s.VPC.AvailabilityZones...),
 		PrivateSubnetIds:  jsii.Strings(s.VPC.PrivateSubnetIDs...),
 	})
-	// Route tables are not asked for, since nothing here adds a route.
+	// The settings name no route tables, since the stack adds no route.
 	awscdk.Annotations_Of(vpc).AcknowledgeWarning(jsii.String("@aws-cdk/aws-ec2:noSubnetRouteTableId"), nil)
 	return database{
 		vpc: vpc, subnets: &awsec2.SubnetSelection{SubnetType: awsec2.SubnetType_PRIVATE_WITH_EGRESS},
@@ -42,15 +42,15 @@ func existing(stack awscdk.Stack, s settings.Settings) database {
 	}
 }
 
-// network is how the functions reach the world: one construct, so that the
-// migration can wait for all of its rules.
+// network is the functions' security group with its rules: one construct, so that
+// the migration can wait for all of them.
 type network struct {
 	scope     constructs.Construct
 	functions awsec2.SecurityGroup
 }
 
-// network makes the functions' security group and opens the database's to it,
-// by reference. Out of it lead HTTPS and the database's port, nothing else; the
+// network makes the functions' security group and lets it into the database's, by
+// reference. Outbound it allows HTTPS and the database's port, nothing else. The
 // VPC's resolver needs no rule.
 func (a *app) network() network {
 	scope := constructs.NewConstruct(a.stack, jsii.String("Network"))

@@ -1,16 +1,13 @@
 package stack_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func contains(ids []string, id string) bool { return slices.Contains(ids, id) }
-
-func TestBesideAnExistingDatabaseNoNetworkAndNoDatabaseIsMade(t *testing.T) {
+func TestNetwork_NothingMade(t *testing.T) {
 	for id, r := range resources(t, given.app) {
 		if strings.HasPrefix(r.Type, "AWS::RDS::") || strings.HasPrefix(r.Type, "AWS::EC2::") && !strings.HasPrefix(r.Type, "AWS::EC2::SecurityGroup") {
 			t.Errorf("got %s, a %s", id, r.Type)
@@ -21,11 +18,11 @@ func TestBesideAnExistingDatabaseNoNetworkAndNoDatabaseIsMade(t *testing.T) {
 	}
 }
 
-func TestTheFunctionsStandInTheNamedSubnets(t *testing.T) {
+func TestNetwork_Subnets(t *testing.T) {
 	group, _ := only(t, given.app, "AWS::EC2::SecurityGroup")
 	for id, r := range resources(t, given.app, "AWS::Lambda::Function") {
-		if _, ours := r.Properties["FunctionName"]; !ours {
-			continue // the trigger's own
+		if _, named := r.Properties["FunctionName"]; !named {
+			continue // the trigger's function
 		}
 		want := map[string]any{
 			"SecurityGroupIds": []any{map[string]any{"Fn::GetAtt": []any{group, "GroupId"}}},
@@ -37,7 +34,7 @@ func TestTheFunctionsStandInTheNamedSubnets(t *testing.T) {
 	}
 }
 
-func TestOutOfTheFunctionsLeadHTTPSAndTheDatabasesPortAlone(t *testing.T) {
+func TestNetwork_Egress(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   synthesis
 		port float64
@@ -50,7 +47,7 @@ func TestOutOfTheFunctionsLeadHTTPSAndTheDatabasesPortAlone(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if got := group.Properties["SecurityGroupIngress"]; got != nil {
-			t.Errorf("%s: got a way in: %v", name, got)
+			t.Errorf("%s: got an ingress rule: %v", name, got)
 		}
 		_, egress := only(t, c.of.app, "AWS::EC2::SecurityGroupEgress")
 		if p := egress.Properties; p["FromPort"] != c.port || p["ToPort"] != c.port || p["CidrIp"] != nil || p["DestinationSecurityGroupId"] == nil {
@@ -59,7 +56,7 @@ func TestOutOfTheFunctionsLeadHTTPSAndTheDatabasesPortAlone(t *testing.T) {
 	}
 }
 
-func TestIntoTheDatabaseLeadsAReferenceToTheFunctionsGroup(t *testing.T) {
+func TestNetwork_Ingress(t *testing.T) {
 	for name, c := range map[string]struct {
 		of       synthesis
 		database string
@@ -70,10 +67,10 @@ func TestIntoTheDatabaseLeadsAReferenceToTheFunctionsGroup(t *testing.T) {
 		group, _ := only(t, c.of.app, "AWS::EC2::SecurityGroup")
 		_, ingress := only(t, c.of.app, "AWS::EC2::SecurityGroupIngress")
 		p := ingress.Properties
-		if got, want := text(t, p["SourceSecurityGroupId"]), `{"Fn::GetAtt":["`+group+`","GroupId"]}`; got != want {
+		if got, want := asJSON(t, p["SourceSecurityGroupId"]), `{"Fn::GetAtt":["`+group+`","GroupId"]}`; got != want {
 			t.Errorf("%s: from %s, want from %s", name, got, want)
 		}
-		if got := text(t, p["GroupId"]); !strings.Contains(got, c.database) {
+		if got := asJSON(t, p["GroupId"]); !strings.Contains(got, c.database) {
 			t.Errorf("%s: into %s, want into %s", name, got, c.database)
 		}
 		if p["CidrIp"] != nil || p["CidrIpv6"] != nil || p["FromPort"] != 5432.0 || p["ToPort"] != 5432.0 || p["IpProtocol"] != "tcp" {

@@ -11,8 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// parameters are what template.yaml is given, so that it describes the stack
-// beside the existing database of the examples.
+// parameters make template.yaml describe the stack for the existing database of
+// the examples.
 var parameters = map[string]any{
 	"VpcId": "vpc-0feedface0feedfac", "SubnetIds": []any{"subnet-0decade00decade0a", "subnet-0decade00decade0b"},
 	"DatabaseSecurityGroupId": "sg-0facade00facade00", "DatabaseHost": "example.cinventedexam.eu-central-1.rds.amazonaws.com",
@@ -23,8 +23,8 @@ var parameters = map[string]any{
 
 func ref(id string) map[string]any { return map[string]any{"Ref": id} }
 
-// sam returns template.yaml with its parameters filled in, and its functions
-// with what Globals give them.
+// sam returns the resources of template.yaml with its parameters filled in, and its
+// functions with the properties of Globals.
 func sam(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	data, err := os.ReadFile("../../template.yaml")
@@ -45,10 +45,10 @@ func sam(t *testing.T) map[string]map[string]any {
 			values[name] = value
 		}
 	}
-	whole := plainNode(t, document.Content[0], values).(map[string]any)
-	globals := whole["Globals"].(map[string]any)["Function"].(map[string]any)
+	template := plainNode(t, document.Content[0], values).(map[string]any)
+	globals := template["Globals"].(map[string]any)["Function"].(map[string]any)
 	all := map[string]map[string]any{}
-	for id, r := range whole["Resources"].(map[string]any) {
+	for id, r := range template["Resources"].(map[string]any) {
 		r := r.(map[string]any)
 		if r["Type"] == "AWS::Serverless::Function" {
 			merge(r["Properties"].(map[string]any), globals)
@@ -58,7 +58,7 @@ func sam(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// merge fills in what is missing, all the way down.
+// merge adds what is missing, at every level.
 func merge(into, from map[string]any) {
 	for key, value := range from {
 		have, ok := into[key]
@@ -74,8 +74,8 @@ func merge(into, from map[string]any) {
 
 var placeholder = regexp.MustCompile(`\$\{([^}]+)\}`)
 
-// plainNode returns a node as JSON has it, its !Ref, !GetAtt and !Sub in the
-// long form or, where a value is known, as that value.
+// plainNode returns a node as JSON has it. !Ref, !GetAtt and !Sub become their
+// values, or their long forms if there is no value.
 func plainNode(t *testing.T, n *yaml.Node, values map[string]any) any {
 	t.Helper()
 	known := func(name string) any {
@@ -114,16 +114,16 @@ func plainNode(t *testing.T, n *yaml.Node, values map[string]any) any {
 	if err := n.Decode(&value); err != nil {
 		t.Fatal(err)
 	}
-	if whole, ok := value.(int); ok {
-		return float64(whole)
+	if number, ok := value.(int); ok {
+		return float64(number)
 	}
 	return value
 }
 
 var hash = regexp.MustCompile(`^([A-Za-z]+?)[0-9A-F]{8}$`)
 
-// cdk returns the synthesized resources by the names of their constructs, which
-// are those of template.yaml, and with references by these names too.
+// cdk returns the synthesized resources. Their ids, and references to them, have the
+// names of the constructs, which are those of template.yaml.
 func cdk(t *testing.T) map[string]resource {
 	t.Helper()
 	all := map[string]resource{}
@@ -175,7 +175,7 @@ func named(value any) any {
 	return value
 }
 
-func TestTheSAMTemplateIsTheStackFieldByField(t *testing.T) {
+func TestTemplate_EqualsStack(t *testing.T) {
 	stack, template := cdk(t), sam(t)
 	for _, id := range []string{"Poller", "Submit", "Migrate"} {
 		want, got := stack[id].Properties, template[id]["Properties"].(map[string]any)
@@ -186,7 +186,7 @@ func TestTheSAMTemplateIsTheStackFieldByField(t *testing.T) {
 		variables := got["Environment"].(map[string]any)["Variables"].(map[string]any)
 		for key, value := range variables {
 			if _, number := value.(float64); number {
-				variables[key] = text(t, value) // variables are text, whatever a parameter is
+				variables[key] = asJSON(t, value) // a variable is a string, even if the parameter is a number
 			}
 		}
 		for _, key := range []string{"CodeUri", "Events", "EventInvokeConfig"} {
@@ -221,8 +221,7 @@ func TestTheSAMTemplateIsTheStackFieldByField(t *testing.T) {
 	}
 }
 
-// Field case 12, the other template.
-func TestFieldCase12TheSAMTemplateTriesNothingAgainEither(t *testing.T) {
+func TestTemplate_NoRetries(t *testing.T) {
 	stack, poller := cdk(t), sam(t)["Poller"]["Properties"].(map[string]any)
 	async := map[string]any{"MaximumRetryAttempts": 0.0, "MaximumEventAgeInSeconds": 60.0}
 	if diff := cmp.Diff(any(async), poller["EventInvokeConfig"]); diff != "" {
@@ -233,7 +232,7 @@ func TestFieldCase12TheSAMTemplateTriesNothingAgainEither(t *testing.T) {
 		t.Errorf("got an event of type %v", event["Type"])
 	}
 	got := event["Properties"].(map[string]any)
-	// SAM would name it PollerSchedule, in a second stack too.
+	// SAM would name it PollerSchedule, and a second stack could not have that name.
 	if got["OmitName"] != true {
 		t.Error("the schedule's name is not left to CloudFormation")
 	}

@@ -6,15 +6,14 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// maxEventAge is how long, in seconds, a tick may wait anywhere; the shortest
-// that Scheduler and Lambda both take. An older one is of no use, since the
-// next is there.
+// maxEventAge is how long a tick may wait in Scheduler and in Lambda's queue, in
+// seconds: the shortest time that both accept. An older tick is useless, since the
+// next one has come.
 const maxEventAge = 60
 
-// schedule ticks once a minute. It passes no input, so that the poller sees
-// Scheduler's own event. Neither of the two retry layers tries again: this
-// policy covers the delivery into Lambda's queue, the function's own settings
-// what comes behind it.
+// schedule invokes the poller once a minute. It passes no input, so that the
+// poller gets Scheduler's event. A tick is never repeated: this retry policy covers
+// the delivery into Lambda's queue, the function's settings what happens after it.
 func (a *app) schedule() awsscheduler.CfnSchedule {
 	role := awsiam.NewRole(a.stack, jsii.String("ScheduleRole"), &awsiam.RoleProps{
 		Description: jsii.String("Lets the schedule invoke " + a.functionName("poller")),
@@ -35,8 +34,8 @@ func (a *app) schedule() awsscheduler.CfnSchedule {
 			},
 		},
 	})
-	// Their policy and their retry settings too, or the first ticks are refused
-	// or tried again.
+	// This includes the role's policy and the function's retry settings. Without
+	// them the first ticks would be refused or repeated.
 	schedule.Node().AddDependency(role, a.poller.Function)
 	return schedule
 }

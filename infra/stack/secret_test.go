@@ -14,7 +14,7 @@ import (
 // A changed id or placeholder would overwrite the key that a person put in; a
 // changed generator would make a password that the database does not know.
 // These stay as they are.
-func TestTheSecretsAreFrozen(t *testing.T) {
+func TestSecrets_Unchanged(t *testing.T) {
 	got := resources(t, given.app, "AWS::SecretsManager::Secret")
 	want := map[string]resource{"SumeApiKey": {
 		Type: "AWS::SecretsManager::Secret", DeletionPolicy: "Retain", UpdateReplacePolicy: "Retain",
@@ -42,13 +42,13 @@ func TestTheSecretsAreFrozen(t *testing.T) {
 	}
 }
 
-func TestThePlaceholderIsTheContracts(t *testing.T) {
+func TestSecrets_Placeholder(t *testing.T) {
 	if stack.Placeholder != "REPLACE_ME" {
 		t.Errorf("got %q", stack.Placeholder)
 	}
 }
 
-func TestTheRolesBearTheStacksName(t *testing.T) {
+func TestLogins_RoleNames(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"sume-poller-poller": {config.DatabaseUser: "sume_poller_poller", config.DatabaseAuth: config.DatabaseAuthIAM},
 		"sume-poller-submit": {config.DatabaseUser: "sume_poller_submitter", config.DatabaseAuth: config.DatabaseAuthIAM},
@@ -81,7 +81,7 @@ func TestTheRolesBearTheStacksName(t *testing.T) {
 	}
 }
 
-func TestASecretThatTheSettingsNameIsNotMade(t *testing.T) {
+func TestSecrets_GivenAPIKey(t *testing.T) {
 	check(t, func() {
 		passwords.app.ResourcePropertiesCountIs(jsii.String("AWS::SecretsManager::Secret"),
 			assertions.Match_ObjectLike(&map[string]any{"SecretString": assertions.Match_AnyValue()}), jsii.Number(0))

@@ -1,11 +1,9 @@
-// Package stack is the AWS side of the product: the poller with its schedule,
-// the submitter, the migrator, their logins and grants, the alarms and the
-// dashboard, all of them in a network and beside a database that exist or that
-// a stack of their own makes.
+// Package stack describes the product on AWS: the three functions with their roles
+// and logins, the schedule, the alarms and the dashboard. Network and database
+// exist already, or a second stack makes them.
 //
-// Everything is explicit: Build looks nothing up, reads no environment variable
-// and calls no AWS service. It is not safe for concurrent use, since jsii is
-// not.
+// Build looks nothing up, reads no environment variable and calls no AWS service.
+// It is not safe for concurrent use, since jsii is not.
 package stack
 
 import (
@@ -20,22 +18,22 @@ import (
 	"sumepoller/infra/settings"
 )
 
-// Ids by which the CDK command line selects the two stacks, whatever the
-// settings name them.
+// Ids by which the CDK command line selects the two stacks. Their names come from
+// the settings.
 const (
 	AppID  = "App"
 	DataID = "Data"
 )
 
-// Stacks are what Build makes of the settings. Data is nil unless the settings
-// ask for a new database.
+// Stacks are the result of Build. Data is nil unless the settings ask for a new
+// database.
 type Stacks struct {
 	App  awscdk.Stack
 	Data awscdk.Stack
 }
 
-// Build adds the stacks to the app. The folder dist holds one folder for each
-// function; CheckAssets has looked at it before.
+// Build adds the stacks to the app. The directory dist holds one directory for each
+// function; call CheckAssets first.
 func Build(app awscdk.App, s settings.Settings, dist string) Stacks {
 	props := &awscdk.StackProps{
 		StackName:   jsii.String(s.Name),
@@ -56,8 +54,8 @@ func Build(app awscdk.App, s settings.Settings, dist string) Stacks {
 }
 
 // environment pins the account and region that the database's secret names, so
-// that a deploy with other credentials is refused. Without one it is whoever
-// deploys that decides.
+// that a deploy with other credentials is refused. Without such a secret the
+// credentials of the deploy decide.
 func environment(p settings.Place) *awscdk.Environment {
 	if p.Region == "" {
 		return nil
@@ -65,7 +63,7 @@ func environment(p settings.Place) *awscdk.Environment {
 	return &awscdk.Environment{Account: jsii.String(p.Account), Region: jsii.String(p.Region)}
 }
 
-// app is the app stack while it is put together.
+// app is the app stack while Build makes it.
 type app struct {
 	stack    awscdk.Stack
 	settings settings.Settings
@@ -95,10 +93,10 @@ func build(stack awscdk.Stack, s settings.Settings, db database, dist string) {
 	a.outputs(topic)
 }
 
-// apiKeySecret returns the ARN of the secret that holds the API key. Where the
+// apiKeySecret returns the ARN of the secret that holds the API key. If the
 // settings name none, the stack makes one with a placeholder that the functions
-// know and refuse. It outlives the stack, and its id and placeholder never
-// change: either would overwrite the key that was put in by hand.
+// refuse. It is kept when the stack is deleted. Its id and its placeholder must
+// never change: a change would overwrite the key that a person put in.
 func (a *app) apiKeySecret() *string {
 	if a.settings.APIKeySecretARN != "" {
 		return jsii.String(a.settings.APIKeySecretARN)
@@ -113,11 +111,10 @@ func (a *app) apiKeySecret() *string {
 	return secret.SecretArn()
 }
 
-// Placeholder is what the API key's secret holds until a person puts the key
-// in.
+// Placeholder is the value of the API key's secret until a person puts the key in.
 const Placeholder = "REPLACE_ME"
 
-// outputs print what the make targets and a person need after a deploy.
+// outputs prints what the make targets and a person need after a deploy.
 func (a *app) outputs(topic *string) {
 	for _, out := range []struct {
 		id    string
@@ -128,17 +125,17 @@ func (a *app) outputs(topic *string) {
 		{"SubmitFunction", a.submit.FunctionName(), "invoked to buy a video"},
 		{"MigrateFunction", a.migrate.FunctionName(), "brings the schema up to date"},
 		{"ApiKeySecret", a.apiKey, "put the Sume API key in here"},
-		{"AlarmTopic", topic, "every alarm tells this topic"},
+		{"AlarmTopic", topic, "every alarm notifies this topic"},
 	} {
 		awscdk.NewCfnOutput(a.stack, jsii.String(out.id), &awscdk.CfnOutputProps{Value: out.value, Description: jsii.String(out.what)})
 	}
 }
 
-// functionName returns the full name of a function. It is fixed, so that
-// metrics, log groups and the deny on network calls can name it.
+// functionName returns the full name of a function. It is fixed, so that metrics,
+// log groups and the denied network calls can name it.
 func (a *app) functionName(short string) string { return fmt.Sprintf("%s-%s", a.settings.Name, short) }
 
-// function is a Lambda function with the parts that others refer to.
+// function is a Lambda function with its role and its log group.
 type function struct {
 	awslambda.Function
 	role     awsiam.Role

@@ -9,10 +9,10 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// topic makes the topic that every alarm tells and returns its ARN. It is
-// encrypted with a key of its own, since CloudWatch can publish to no topic
-// under AWS's; both the key's policy and the topic's must let it, and the CDK
-// writes neither by itself.
+// topic makes the topic that every alarm notifies and returns its ARN. CloudWatch
+// cannot publish to a topic under the AWS managed key, so the topic has a key. The
+// policies of the key and of the topic must both allow CloudWatch, and the CDK
+// writes neither.
 func (a *app) topic() *string {
 	cloudwatch := awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)
 	key := awskms.NewKey(a.stack, jsii.String("AlarmKey"), &awskms.KeyProps{
@@ -42,7 +42,7 @@ func (a *app) topic() *string {
 	}))
 	if a.settings.AlarmEmail == "" {
 		awscdk.Annotations_Of(topic).AddWarningV2(jsii.String("sumepoller:nobody-subscribed"),
-			jsii.String("nobody is told when an alarm rings: set alarm_email in the settings, or subscribe to the topic"), nil)
+			jsii.String("nobody is notified when an alarm fires: set alarm_email in the settings, or subscribe to the topic"), nil)
 		return topic.TopicArn()
 	}
 	topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(a.settings.AlarmEmail), nil))
