@@ -10,7 +10,7 @@ import (
 	"sumepoller/migrations"
 )
 
-func TestAdoptionUnderAHeldLockLoopKeepsEveryRow(t *testing.T) {
+func TestAdopt_HeldLockLoop(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns)
 	// Workers of the older kind: a row is locked while its job is read.
@@ -51,17 +51,17 @@ UPDATE video_jobs j SET state = 'completed' FROM worked w WHERE j.job_id = w.job
 	mustUp(t, pool, migrations.Result{From: migrations.Latest, To: migrations.Latest})
 	loops.Wait()
 
-	got := text(t, pool, `SELECT count(*) || ' ' || count(*) FILTER (WHERE state = 'completed') || ' ' || count(created_at) FROM video_jobs`)
+	got := queryValue(t, pool, `SELECT count(*) || ' ' || count(*) FILTER (WHERE state = 'completed') || ' ' || count(created_at) FROM video_jobs`)
 	if want := "320 320 0"; got != want {
 		t.Errorf("rows, completed, with a time of creation: got %s, want %s", got, want)
 	}
-	indexes := texts(t, pool, `SELECT indexname::text FROM pg_indexes WHERE tablename = 'video_jobs' ORDER BY 1`)
+	indexes := queryColumn(t, pool, `SELECT indexname::text FROM pg_indexes WHERE tablename = 'video_jobs' ORDER BY 1`)
 	if diff := cmp.Diff([]string{"their_due_idx", "video_jobs_pkey"}, indexes); diff != "" {
 		t.Errorf("indexes (-want +got):\n%s", diff)
 	}
 }
 
-func TestCase34OlderProgramsKeepWorkingOnTheAdoptedTable(t *testing.T) {
+func TestAdopt_OlderPrograms(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns)
 	mustUp(t, pool, migrations.Result{From: 0, To: migrations.Latest})
@@ -87,12 +87,12 @@ func TestCase34OlderProgramsKeepWorkingOnTheAdoptedTable(t *testing.T) {
 	if diff := cmp.Diff([]string{"by_name failed", "by_position pending"}, got); diff != "" {
 		t.Errorf("SELECT * by position (-want +got):\n%s", diff)
 	}
-	if got := text(t, pool, `SELECT count(*)::text FROM video_jobs WHERE created_at IS NOT NULL`); got != "2" {
+	if got := queryValue(t, pool, `SELECT count(*)::text FROM video_jobs WHERE created_at IS NOT NULL`); got != "2" {
 		t.Errorf("new rows with a time of creation: got %s, want 2", got)
 	}
 }
 
-func TestAdoptionLeavesTheUsersOwnAsItIs(t *testing.T) {
+func TestAdopt_KeepsUsersColumns(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, `
 CREATE TABLE customers (id integer PRIMARY KEY);
@@ -108,21 +108,21 @@ CREATE INDEX ours_to_keep ON video_jobs (customer);
 INSERT INTO video_jobs (job_id, state, next_poll_at, created_at) VALUES ('job_1', 'pending', now(), '2020-01-01')`)
 	mustUp(t, pool, migrations.Result{From: 0, To: migrations.Latest})
 
-	got := text(t, pool, `SELECT concat_ws(' ', id, job_id, state, created_at::date, polls) FROM video_jobs`)
+	got := queryValue(t, pool, `SELECT concat_ws(' ', id, job_id, state, created_at::date, polls) FROM video_jobs`)
 	if want := "1 job_1 pending 2020-01-01 0"; got != want {
 		t.Errorf("row: got %q, want %q", got, want)
 	}
 	run(t, pool, `INSERT INTO video_jobs (job_id) VALUES ('job_2')`, `INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('job_3', NULL)`)
-	got = text(t, pool, `SELECT concat_ws(' ', state, next_poll_at > now(), created_at IS NOT NULL) FROM video_jobs WHERE job_id = 'job_2'`)
+	got = queryValue(t, pool, `SELECT concat_ws(' ', state, next_poll_at > now(), created_at IS NOT NULL) FROM video_jobs WHERE job_id = 'job_2'`)
 	if want := "pending t t"; got != want {
 		t.Errorf("a row by id alone: got %q, want %q", got, want)
 	}
-	if got := text(t, pool, `SELECT reloptions::text FROM pg_class WHERE oid = 'video_jobs'::regclass`); !strings.Contains(got, "fillfactor=80") {
+	if got := queryValue(t, pool, `SELECT reloptions::text FROM pg_class WHERE oid = 'video_jobs'::regclass`); !strings.Contains(got, "fillfactor=80") {
 		t.Errorf("storage: got %s, want the user's fillfactor", got)
 	}
 }
 
-func TestAMissingOrBrokenDueIndexIsBuilt(t *testing.T) {
+func TestIndex_MissingOrInvalid(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]string{
 		"missing":              ``,
@@ -139,7 +139,7 @@ func TestAMissingOrBrokenDueIndexIsBuilt(t *testing.T) {
 				run(t, pool, setup)
 			}
 			mustUp(t, pool, migrations.Result{From: 0, To: migrations.Latest})
-			due := texts(t, pool, `SELECT indexrelid::regclass || ' ' || indisvalid FROM pg_index
+			due := queryColumn(t, pool, `SELECT indexrelid::regclass || ' ' || indisvalid FROM pg_index
  WHERE indrelid = 'video_jobs'::regclass AND indexrelid::regclass::text NOT IN ('other_idx', 'video_jobs_pkey')`)
 			if diff := cmp.Diff([]string{"video_jobs_due_idx true"}, due); diff != "" {
 				t.Errorf("due indexes (-want +got):\n%s", diff)
@@ -148,7 +148,7 @@ func TestAMissingOrBrokenDueIndexIsBuilt(t *testing.T) {
 	}
 }
 
-func TestANameThatIsTakenIsTold(t *testing.T) {
+func TestIndex_NameTaken(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns+`DROP INDEX their_due_idx; CREATE INDEX video_jobs_due_idx ON video_jobs (state)`)
 	if _, err := up(t, pool); err == nil || !strings.HasSuffix(err.Error(), "ALTER INDEX video_jobs_due_idx RENAME TO another_name") {
@@ -158,18 +158,18 @@ func TestANameThatIsTakenIsTold(t *testing.T) {
 	mustUp(t, pool, migrations.Result{From: 1, To: migrations.Latest})
 }
 
-func TestWhatCannotBeAdoptedGetsOneLineAndNoChange(t *testing.T) {
+func TestAdopt_Refused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, want string }{
-		"a column of ours in another type": {
+		"a column of the product in another type": {
 			threeColumns + `ALTER TABLE video_jobs ADD COLUMN final_status text, ADD COLUMN polls bigint`,
 			"polls is bigint, not integer NOT NULL with a default; final_status is text, not jsonb",
 		},
-		"a column of ours that may be NULL": {
+		"a column of the product that may be NULL": {
 			threeColumns + `ALTER TABLE video_jobs ADD COLUMN leased_until timestamptz DEFAULT now()`,
 			"leased_until is timestamp with time zone, not timestamp with time zone NOT NULL with a default",
 		},
-		"a column of ours that may not be NULL": {
+		"a column of the product that may not be NULL": {
 			threeColumns + `ALTER TABLE video_jobs ADD COLUMN last_error text NOT NULL DEFAULT ''`,
 			"last_error is text NOT NULL, not text",
 		},
@@ -181,7 +181,7 @@ func TestWhatCannotBeAdoptedGetsOneLineAndNoChange(t *testing.T) {
 		"a state too short for words": {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state varchar(20), next_poll_at timestamptz)`, "state is character varying(20), not text"},
 		"a time without a zone":       {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamp)`, "next_poll_at is timestamp without time zone"},
 		"a missing column":            {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text)`, "next_poll_at is missing"},
-		"a read_budget of another's":  {`CREATE TABLE read_budget (day date PRIMARY KEY, amount numeric)`, "for something else (read_budget.reads): rename it"},
+		"a read_budget of another's":  {`CREATE TABLE read_budget (day date PRIMARY KEY, amount numeric)`, "for another purpose (read_budget.reads): rename it"},
 		"submissions of another's":    {threeColumns + `CREATE TABLE video_submissions (idempotency_key text, request jsonb, job_id text, state text, last_error text, created_at timestamptz, updated_at timestamptz)`, "(video_submissions.request)"},
 		"a view":                      {`CREATE VIEW video_jobs AS SELECT 1 AS job_id`, "not an ordinary table"},
 		"a partitioned table":         {`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz) PARTITION BY HASH (job_id)`, "not an ordinary table"},

@@ -14,7 +14,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// threeColumns is the table as its users made it before us.
+// threeColumns is the table as users have it before adoption.
 const threeColumns = `
 CREATE TABLE video_jobs (
     job_id       text PRIMARY KEY,
@@ -24,10 +24,10 @@ CREATE TABLE video_jobs (
 CREATE INDEX their_due_idx ON video_jobs (next_poll_at) WHERE state = 'pending';
 INSERT INTO video_jobs SELECT 'job_' || n, 'pending', now() FROM generate_series(1, 320) n;`
 
-// allowed bounds a migration in these tests.
+// allowed is the time limit of a migration in these tests.
 const allowed = 2 * time.Minute
 
-// empty returns a pool on a database without our schema, after running setup.
+// empty returns a pool on a database without the schema, after running setup.
 func empty(t *testing.T, setup ...string) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Pool(t, pgtest.Empty(t))
@@ -55,7 +55,7 @@ func up(t *testing.T, pool *pgxpool.Pool) (migrations.Result, error) {
 	return upAs(t, pool, "")
 }
 
-// upAs migrates pool's database with another login of the server's.
+// upAs migrates pool's database with another login.
 func upAs(t *testing.T, pool *pgxpool.Pool, role string) (migrations.Result, error) {
 	t.Helper()
 	config := pool.Config()
@@ -75,8 +75,8 @@ func mustUp(t *testing.T, pool *pgxpool.Pool, want migrations.Result) {
 	}
 }
 
-// texts returns the first column of a query, as text.
-func texts(t *testing.T, pool *pgxpool.Pool, query string, args ...any) []string {
+// queryColumn returns the first column of a query as strings.
+func queryColumn(t *testing.T, pool *pgxpool.Pool, query string, args ...any) []string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), query, args...)
 	if err != nil {
@@ -89,21 +89,21 @@ func texts(t *testing.T, pool *pgxpool.Pool, query string, args ...any) []string
 	return got
 }
 
-// text returns the one value of a query, as text.
-func text(t *testing.T, pool *pgxpool.Pool, query string, args ...any) string {
+// queryValue returns the one value of a query as a string.
+func queryValue(t *testing.T, pool *pgxpool.Pool, query string, args ...any) string {
 	t.Helper()
-	got := texts(t, pool, query, args...)
+	got := queryColumn(t, pool, query, args...)
 	if len(got) != 1 {
 		t.Fatalf("%s: got %d rows, want 1", query, len(got))
 	}
 	return got[0]
 }
 
-// shape describes every table of ours: columns in order with type, nullability
-// and default; indexes; storage.
+// shape describes all tables: columns in order with type, nullability and default,
+// indexes, storage parameters.
 func shape(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
-	return texts(t, pool, `
+	return queryColumn(t, pool, `
 SELECT line FROM (
     SELECT c.relname || ' ' || row_number() OVER (PARTITION BY c.relname ORDER BY a.attnum) || ' ' || a.attname || ' ' ||
            format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END ||
@@ -122,8 +122,8 @@ SELECT line FROM (
 // rolePassword is for servers that ask for one.
 const rolePassword = "only for tests"
 
-// login creates a role of a name of its own, which is dropped at cleanup with
-// what it owns in pool's database.
+// login creates a role with a unique name. The cleanup drops it, with what it owns
+// in pool's database.
 func login(t *testing.T, pool *pgxpool.Pool, attributes string) string {
 	t.Helper()
 	config := pool.Config().ConnConfig
@@ -146,7 +146,7 @@ func login(t *testing.T, pool *pgxpool.Pool, attributes string) string {
 	return role
 }
 
-// fixture is a database whose video_jobs belongs to a role of its own.
+// fixture is a database whose video_jobs belongs to another role.
 type fixture struct {
 	pool            *pgxpool.Pool
 	owner, migrator string

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// duplicateTable is the SQLSTATE of a name that is taken.
+// duplicateTable is the SQLSTATE of a name that another object has.
 const duplicateTable = "42P07"
 
 // awaitBuilders waits until no other session builds an index of video_jobs. It
-// asks again and again: who waits in the server holds a snapshot, for which the
-// builder would wait in turn.
+// polls: a session that waits in the server holds a snapshot, and the builder
+// would wait for that snapshot.
 func awaitBuilders(ctx context.Context, db *sql.DB) error {
 	for {
 		var building bool
@@ -24,13 +24,13 @@ func awaitBuilders(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 		if err := pause(ctx, turnPause); err != nil {
-			return fmt.Errorf("another session builds an index of video_jobs and did not end in time: migrate again: %w", err)
+			return fmt.Errorf("another session builds an index of video_jobs and did not finish in time: migrate again: %w", err)
 		}
 	}
 }
 
-// ensureDueIndex builds the due index where the table has none, without
-// stopping its writers. What a failed build left behind is dropped first.
+// ensureDueIndex builds the due index if the table has none, while other programs
+// write to it. It first drops what a failed build left behind.
 func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 	if err := awaitBuilders(ctx, db); err != nil {
 		return err
@@ -61,15 +61,14 @@ func ensureDueIndex(ctx context.Context, db *sql.DB) error {
 	_, err = conn.ExecContext(ctx, dueIndexConcurrently)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == duplicateTable {
-		return errors.New("something else is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO another_name")
+		return errors.New("another object is named video_jobs_due_idx: ALTER INDEX video_jobs_due_idx RENAME TO another_name")
 	}
 	return err
 }
 
-// boundBy gives the session's statements ctx's time. Building and dropping
-// concurrently wait for transactions that are open now, and nobody waits for
-// them, so that they need no bound on locks; but the server would go on with
-// them after ctx's end.
+// boundBy limits the session's statements to ctx's time: the server would continue
+// them after ctx's end. They need no limit on locks: building and dropping
+// concurrently wait for open transactions, but no other program waits for them.
 func boundBy(ctx context.Context, conn *sql.Conn) error {
 	bound := int64(0)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -106,8 +105,8 @@ type session interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// actAsOwner lets the session act as the table's owner where its own role has
-// not the owner's rights. In a transaction this ends with it.
+// actAsOwner switches to the role of the table's owner, if the session's role does
+// not have its rights. A transaction's end switches back.
 func actAsOwner(ctx context.Context, s session) error {
 	var role string
 	err := s.QueryRowContext(ctx, `SELECT CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE quote_ident(pg_get_userbyid(relowner)) END

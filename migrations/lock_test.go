@@ -15,8 +15,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// breakIndex leaves an invalid due index behind, as a build does that was
-// ended half-way.
+// breakIndex leaves an invalid due index behind, as an interrupted build does.
 func breakIndex(t *testing.T, config *pgx.ConnConfig) {
 	t.Helper()
 	holder, err := pgx.ConnectConfig(t.Context(), config)
@@ -43,22 +42,22 @@ func breakIndex(t *testing.T, config *pgx.ConnConfig) {
 	}
 }
 
-// program works on video_jobs as its users' programs do, and notes how long
-// the slowest of its statements took.
+// program writes to video_jobs as a user's program does, and measures its slowest
+// statement.
 type program struct {
 	slowest atomic.Int64
 }
 
-func (p *program) statement(ctx context.Context, conn *pgx.Conn, sql string, own time.Duration) error {
+func (p *program) statement(ctx context.Context, conn *pgx.Conn, sql string, sleeps time.Duration) error {
 	start := time.Now()
 	_, err := conn.Exec(ctx, sql)
-	took := int64(time.Since(start) - own)
+	took := int64(time.Since(start) - sleeps)
 	for old := p.slowest.Load(); took > old && !p.slowest.CompareAndSwap(old, took); old = p.slowest.Load() {
 	}
 	return err
 }
 
-// hold locks a row for so long, over and over, without a gap.
+// hold locks a row again and again, each time for so long.
 func (p *program) hold(ctx context.Context, conn *pgx.Conn, each time.Duration, held chan<- struct{}) error {
 	sleep := fmt.Sprintf(`SELECT pg_sleep(%g)`, each.Seconds())
 	for ctx.Err() == nil {
@@ -82,7 +81,7 @@ func (p *program) hold(ctx context.Context, conn *pgx.Conn, each time.Duration, 
 	return nil
 }
 
-// write makes short writes, one after the other.
+// write makes short writes, one after another.
 func (p *program) write(ctx context.Context, conn *pgx.Conn) error {
 	for ctx.Err() == nil {
 		if err := p.statement(ctx, conn, `UPDATE video_jobs SET next_poll_at = now() WHERE job_id = 'job_2'; SELECT pg_sleep(0.01)`, 0); err != nil {
@@ -92,14 +91,14 @@ func (p *program) write(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-func TestCase33MigrationWhileRowsAreLockedTenSecondsAtATime(t *testing.T) {
+func TestUp_LockedRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		setup string
 		each  time.Duration
 	}{
 		"the index is there": {threeColumns, 10 * time.Second},
-		"the index lacks":    {threeColumns + `DROP INDEX their_due_idx`, 5 * time.Second},
+		"no index":           {threeColumns + `DROP INDEX their_due_idx`, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +129,7 @@ func TestCase33MigrationWhileRowsAreLockedTenSecondsAtATime(t *testing.T) {
 			mustUp(t, pool, migrations.Result{From: 0, To: migrations.Latest})
 			stop()
 			all.Wait()
-			// Who queued behind the migration would wait for the row's holder.
+			// A statement that queued behind the migration would wait for the row's holder.
 			if got := time.Duration(theirs.slowest.Load()); got > c.each-time.Second {
 				t.Errorf("the slowest statement of the other program took %v beside rows locked for %v", got, c.each)
 			}
@@ -138,7 +137,7 @@ func TestCase33MigrationWhileRowsAreLockedTenSecondsAtATime(t *testing.T) {
 	}
 }
 
-func TestUpGivesUpInOneLineWhenItsTimeIsOver(t *testing.T) {
+func TestUp_Deadline(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns)
 	tx, err := pool.Begin(t.Context())

@@ -1,21 +1,20 @@
 // Package migrations holds the schema and brings a database to it.
 //
-// The schema is SQL that works from PostgreSQL 13 on. Its steps are numbered in
-// one sequence, below; goose counts them in the table video_jobs_schema, apart
-// from a version table that the user's own tools may have. A video_jobs that
-// exists with the three columns of the contract is adopted in place: rows,
-// further columns, constraints, nullability and the index stay as they are; our
-// columns come after.
+// The schema is SQL that works from PostgreSQL 13 on. Its steps are the files of
+// sql/steps. goose counts them in the table video_jobs_schema, so that it does not
+// touch a version table of the user's tools. A video_jobs that exists with the three
+// columns that users have is adopted in place: its rows, columns, constraints and
+// indexes stay as they are, and the product's columns are added after them.
 //
-// Before a table is adopted, the product's own writes are tried on it (see
-// trial.sql). What can never work is refused in one line that names the
-// cure, and then nothing was changed. What works in part is a warning; later
-// migrations try again and only warn.
+// Before a table is adopted, the product's writes are tried on it (trial.sql). A
+// write that can never work is an error of one line that says what to do, and
+// nothing is changed. A write that works in part is a warning. Later migrations try
+// again and only warn.
 //
-// Migrating is safe while other programs work on the table. Migrators take
-// turns; a lock on the table is waited for at most two seconds at a time, and
-// held for less than one, so that nobody behind that wait is held up for longer
-// than three; an index is built concurrently.
+// Migrating is safe while other programs use the table. Migrators take turns. A
+// migrator waits at most two seconds at a time for a lock on the table and holds it
+// for less than one, so that it delays other programs by less than three. An
+// index is built concurrently.
 package migrations
 
 import (
@@ -33,20 +32,19 @@ const versionTable = "video_jobs_schema"
 // Latest is the schema version that this program knows: the number of steps.
 var Latest = int64(len(steps))
 
-// Result is the schema's version before and after, and what the table accepts
-// in part only, one line each with its cure.
+// Result is the schema's version before and after. Each warning is one line: a
+// write that the table accepts in part only, and what to do.
 type Result struct {
 	From     int64    `json:"from"`
 	To       int64    `json:"to"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Up brings the schema of the database that config names to Latest, in the
-// first schema of the search_path. Of config it uses ConnConfig and
-// BeforeConnect, and opens connections of its own. A newer schema is left as it
-// is. It retries until ctx ends, so give ctx a deadline of minutes. It may run
-// at the same time as other migrators and as programs that use the table. Its
-// error is one line and holds no password.
+// Up brings the schema of config's database to Latest, in the first schema of the
+// search_path. It leaves a newer schema as it is. It opens connections with
+// config's ConnConfig and BeforeConnect. It retries until ctx ends, so give ctx a
+// deadline of minutes. Other migrators, and programs that use the table, may run at
+// the same time. The error is one line and holds no password.
 func Up(ctx context.Context, config *pgxpool.Config) (Result, error) {
 	var found findings
 	db := open(config, &found)
@@ -85,9 +83,9 @@ func Up(ctx context.Context, config *pgxpool.Config) (Result, error) {
 	return result, nil
 }
 
-// apply runs the steps that are not yet counted in the version table. On a
-// database without the schema the first step and the version table are one
-// transaction, so that a table that is refused leaves nothing behind.
+// apply runs the steps that the version table does not have. On a database without
+// the schema, the first step and the version table are one transaction, so that a
+// refused table leaves nothing behind.
 func apply(ctx context.Context, db *sql.DB, found *findings) error {
 	if err := awaitBuilders(ctx, db); err != nil {
 		return err
@@ -119,7 +117,7 @@ func apply(ctx context.Context, db *sql.DB, found *findings) error {
 	return err
 }
 
-// adopt is the first step with the trial of the product's writes.
+// adopt runs the first step and the trial of the product's writes.
 func adopt(ctx context.Context, tx *sql.Tx, found *findings) error {
 	if err := makeTables(ctx, tx); err != nil {
 		return err
@@ -133,8 +131,9 @@ func adopt(ctx context.Context, tx *sql.Tx, found *findings) error {
 	return nil
 }
 
-// step returns a step of goose: the tables, columns and the due index that are
-// missing, and between them the step's own SQL. Each part may run again.
+// step returns a step for goose: it makes the tables and columns that are missing,
+// runs the file's SQL, and makes the due index if it is missing. Each part can run
+// again.
 func step(text string) func(context.Context, *sql.DB) error {
 	return func(ctx context.Context, db *sql.DB) error {
 		err := inTx(ctx, db, func(tx *sql.Tx) error {
@@ -180,8 +179,7 @@ func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// version returns the newest version that the database has, 0 where it has no
-// version table.
+// version returns the version of the schema, 0 without a version table.
 func version(ctx context.Context, db *sql.DB) (int64, error) {
 	var exists bool
 	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, versionTable).Scan(&exists); err != nil || !exists {

@@ -9,8 +9,8 @@ import (
 	"sumepoller/migrations"
 )
 
-// owned gives the table to a role of its own and returns it with a migrator
-// that may create tables, as a database's administrator may.
+// owned gives the table to another role. The migrator may create tables, as a
+// database's administrator may.
 func owned(t *testing.T, setup string) (f fixture) {
 	t.Helper()
 	f.pool = empty(t, setup)
@@ -21,7 +21,7 @@ func owned(t *testing.T, setup string) (f fixture) {
 	return f
 }
 
-func TestCase32ATableOfAnotherRoleIsNamedWithItsGrant(t *testing.T) {
+func TestOwner_MayNotActFor(t *testing.T) {
 	t.Parallel()
 	f := owned(t, threeColumns)
 	before := shape(t, f.pool)
@@ -35,7 +35,7 @@ func TestCase32ATableOfAnotherRoleIsNamedWithItsGrant(t *testing.T) {
 	}
 }
 
-func TestCase32ATableOfARoleThatTheMigratorMayActFor(t *testing.T) {
+func TestOwner_MayActFor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, attribute string }{
 		"with its rights":             {threeColumns, "INHERIT"},
@@ -51,14 +51,14 @@ func TestCase32ATableOfARoleThatTheMigratorMayActFor(t *testing.T) {
 			if want := (migrations.Result{From: 0, To: migrations.Latest}); err != nil || cmp.Diff(want, got) != "" {
 				t.Errorf("got %+v, error %v; want %+v", got, err, want)
 			}
-			if got := text(t, f.pool, `SELECT tableowner::text FROM pg_tables WHERE tablename = 'video_jobs'`); got != f.owner {
+			if got := queryValue(t, f.pool, `SELECT tableowner::text FROM pg_tables WHERE tablename = 'video_jobs'`); got != f.owner {
 				t.Errorf("owner: got %s, want %s as before", got, f.owner)
 			}
 		})
 	}
 }
 
-func TestAMigratorThatMayNotCreateIsToldTheGrant(t *testing.T) {
+func TestUp_MayNotCreate(t *testing.T) {
 	t.Parallel()
 	pool := empty(t)
 	migrator := login(t, pool, "LOGIN")

@@ -15,7 +15,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// plainSQL is what a person feeds to psql.
+// plainSQL returns the SQL that a person runs with psql.
 func plainSQL(t *testing.T) string {
 	t.Helper()
 	sql, err := migrations.Schema()
@@ -25,33 +25,33 @@ func plainSQL(t *testing.T) string {
 	return sql
 }
 
-func TestSchemaByHandEqualsTheAutomaticOne(t *testing.T) {
+func TestSchema_EqualsUp(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]string{
-		"on an empty database":    `SELECT`,
-		"on an adopted table":     threeColumns,
-		"where the index lacks":   threeColumns + `DROP INDEX their_due_idx`,
-		"on a varchar table":      `CREATE TABLE video_jobs (job_id varchar(80) NOT NULL UNIQUE, state varchar, next_poll_at timestamptz(3))`,
-		"after an automatic one":  ``,
-		"where it went wrong now": threeColumns + `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'their_due_idx'::regclass`,
+		"on an empty database":   `SELECT`,
+		"on an adopted table":    threeColumns,
+		"without the index":      threeColumns + `DROP INDEX their_due_idx`,
+		"on a varchar table":     `CREATE TABLE video_jobs (job_id varchar(80) NOT NULL UNIQUE, state varchar, next_poll_at timestamptz(3))`,
+		"after an automatic one": ``,
+		"with an invalid index":  threeColumns + `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'their_due_idx'::regclass`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			automatic, byHand := empty(t, setup), empty(t, setup)
+			automatic, manual := empty(t, setup), empty(t, setup)
 			mustUp(t, automatic, migrations.Result{From: 0, To: migrations.Latest})
 			if setup == "" {
-				mustUp(t, byHand, migrations.Result{From: 0, To: migrations.Latest})
+				mustUp(t, manual, migrations.Result{From: 0, To: migrations.Latest})
 			}
-			run(t, byHand, plainSQL(t), plainSQL(t))
-			if diff := cmp.Diff(shape(t, automatic), shape(t, byHand)); diff != "" {
-				t.Errorf("(-automatic +by hand):\n%s", diff)
+			run(t, manual, plainSQL(t), plainSQL(t))
+			if diff := cmp.Diff(shape(t, automatic), shape(t, manual)); diff != "" {
+				t.Errorf("(-automatic +manual):\n%s", diff)
 			}
-			mustUp(t, byHand, migrations.Result{From: migrations.Latest, To: migrations.Latest})
+			mustUp(t, manual, migrations.Result{From: migrations.Latest, To: migrations.Latest})
 		})
 	}
 }
 
-func TestSchemaByHandRefusesWholly(t *testing.T) {
+func TestSchema_Refuses(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns+`ALTER TABLE video_jobs ADD COLUMN polls text`)
 	before := shape(t, pool)

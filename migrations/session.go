@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// lockTimeout bounds each wait for a lock on a table, and with it how long
-	// anyone behind that wait is held up: with the change and the trial of
-	// writes (trialLimit) less than 3 s.
+	// lockTimeout limits each wait for a lock on a table, and so the time that
+	// other programs queue behind it: less than 3 s together with the change and
+	// the trial of writes (trialLimit).
 	lockTimeout = 2 * time.Second
-	// lockPause is left to the others between two such waits, at least; at
-	// most twice as long, at random, so as not to fall in step with them.
+	// lockPause is the least pause between two such waits, in which other programs
+	// go on. The pause is at most twice as long, at random.
 	lockPause = 300 * time.Millisecond
-	// turnPause is between two looks whether another migrator is done.
+	// turnPause is the pause between two checks whether another migrator is done.
 	turnPause = 100 * time.Millisecond
-	// migratorKey is the advisory lock of whoever migrates: "video" in ASCII.
+	// migratorKey is the advisory lock of migrators: "video" in ASCII.
 	migratorKey int64 = 0x766964656f
 )
 
-// SQLSTATEs that a retry cures.
+// SQLSTATEs after which a retry helps.
 const (
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"
 )
 
-// open returns the connections of one migration; found collects what their
-// statements warn of. A server that loses sight of them for a minute ends them,
-// and their advisory lock with them.
+// open returns the connections of one migration. found collects the warnings of
+// their statements. The server closes a connection that does not answer for a
+// minute, which frees its advisory lock.
 func open(config *pgxpool.Config, found *findings) *sql.DB {
 	session := fmt.Sprintf(`SET lock_timeout = %d; SET idle_in_transaction_session_timeout = '1min';
 SET statement_timeout = 0; SET client_min_messages = warning; SET client_encoding = 'UTF8';
@@ -54,9 +54,9 @@ SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepaliv
 	return stdlib.OpenDB(*connConfig, options...)
 }
 
-// lock waits until no other migrator is at work. It asks again and again in
-// place of waiting in the server: a session that waits there holds a snapshot,
-// for which CREATE INDEX CONCURRENTLY of the other would wait in turn.
+// lock waits until no other migrator is running. It polls: a session that waits in
+// the server holds a snapshot, and the other's CREATE INDEX CONCURRENTLY would wait
+// for that snapshot.
 func lock(ctx context.Context, db *sql.DB) (unlock func(), err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func lock(ctx context.Context, db *sql.DB) (unlock func(), err error) {
 		}
 		if err == nil {
 			if err = pause(ctx, turnPause); err != nil {
-				err = fmt.Errorf("another migration did not end in time: migrate again: %w", err)
+				err = fmt.Errorf("another migration did not finish in time: migrate again: %w", err)
 			}
 		}
 		if err != nil {
@@ -80,8 +80,8 @@ func lock(ctx context.Context, db *sql.DB) (unlock func(), err error) {
 	}
 }
 
-// release ends the migrator's session, which frees its lock also where ctx is
-// over.
+// release closes the migrator's session, which frees its lock, even if ctx has
+// ended.
 func release(conn *sql.Conn) {
 	_ = conn.Raw(func(driver any) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -91,7 +91,7 @@ func release(conn *sql.Conn) {
 	_ = conn.Close()
 }
 
-// retry repeats f while it fails for locks that others hold, until ctx ends.
+// retry repeats f as long as other programs hold locks, until ctx ends.
 func retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -100,7 +100,7 @@ func retry(ctx context.Context, f func() error) error {
 			return err
 		}
 		if ended := pause(ctx, lockPause+rand.N(lockPause)); ended != nil {
-			return fmt.Errorf("other programs hold locks on video_jobs without a gap: pause them for a moment, or migrate again: %w", ended)
+			return fmt.Errorf("other programs hold locks on video_jobs all the time: pause them for a few seconds, or migrate again: %w", ended)
 		}
 	}
 }
@@ -116,8 +116,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// plain reduces err to one line: the server's message where the server spoke,
-// which is all of it where the message is one of this package's.
+// plain reduces err to one line. An error of the server becomes its message, with
+// the SQLSTATE unless the message is from this package.
 func plain(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -130,7 +130,7 @@ func plain(err error) error {
 	return &oneLine{line: line, cause: err}
 }
 
-// oneLine reads as one line and unwraps to the rest.
+// oneLine is an error of one line that unwraps to its cause.
 type oneLine struct {
 	line  string
 	cause error

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// trialLimit bounds the trial's statement; by itself it ends after 0.6 s,
-	// unless one write takes longer.
+	// trialLimit limits the trial's statement, which ends after 0.6 s unless one
+	// write takes longer.
 	trialLimit = 800 * time.Millisecond
-	// scanLimit bounds the search for rows that a constraint refuses, which
-	// reads the whole table and holds up nobody.
+	// scanLimit limits the search for rows that break a constraint, which reads
+	// the whole table and delays no other program.
 	scanLimit = 10 * time.Second
 )
 
-// queryCanceled is the SQLSTATE of a statement that its timeout ended.
+// queryCanceled is the SQLSTATE of a statement that reached its timeout.
 const queryCanceled = "57014"
 
 // SQLSTATEs of the warnings that the SQL of this package raises.
 const (
-	warned = "01S01" // what the table does not accept
+	warned = "01S01" // a write that the table does not accept
 	denied = "01S02" // a right or a policy that the role lacks
 	hidden = "01S03" // a policy that may hide rows from the role
 )
 
-// findings collects warnings, each once, in their order.
+// findings collects warnings in their order, each once.
 type findings struct {
 	mu   sync.Mutex
 	list []finding
@@ -61,7 +61,7 @@ func (f *findings) reset() {
 	f.list = nil
 }
 
-// lines returns the warnings of the given codes; of all where none is given.
+// lines returns the warnings with one of the codes, or all if there is no code.
 func (f *findings) lines(codes ...string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,9 +74,8 @@ func (f *findings) lines(codes ...string) []string {
 	return lines
 }
 
-// try runs the trial of the product's writes in a savepoint. Its error is what
-// can never be adopted; that the trial itself did not come to its end is a
-// warning.
+// try runs the trial of the product's writes in a savepoint. It returns an error
+// if the table cannot be adopted. A trial that did not finish is a warning.
 func try(ctx context.Context, tx *sql.Tx, found *findings) error {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`SAVEPOINT trial; SET LOCAL statement_timeout = %d`, trialLimit.Milliseconds())); err != nil {
 		return err
@@ -93,13 +92,13 @@ func try(ctx context.Context, tx *sql.Tx, found *findings) error {
 	return err
 }
 
-// ddlError is an error of a statement that makes or changes a table.
+// ddlError is an error of a statement that creates or alters a table.
 type ddlError struct{ error }
 
 func (e ddlError) Unwrap() error { return e.error }
 
-// eventTriggers adds to such an error the event triggers that saw the
-// statement: one of them may have refused it.
+// eventTriggers adds the names of the event triggers to a ddlError: one of them may
+// have refused the statement.
 func eventTriggers(ctx context.Context, db *sql.DB, err error) error {
 	if !errors.As(err, new(ddlError)) || ctx.Err() != nil {
 		return err
@@ -112,8 +111,8 @@ func eventTriggers(ctx context.Context, db *sql.DB, err error) error {
 	return &oneLine{line: fmt.Sprintf("%v: if an event trigger refused this (%s), ALTER EVENT TRIGGER ... DISABLE for the migration", err, names.String), cause: err}
 }
 
-// check looks at a table that was adopted before. It takes no lock that stops
-// a writer, and only warns.
+// check checks a table that was adopted before. It only warns, and takes no lock
+// that blocks writers.
 func check(ctx context.Context, db *sql.DB, found *findings) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -126,15 +125,15 @@ func check(ctx context.Context, db *sql.DB, found *findings) error {
 	return try(ctx, tx, found)
 }
 
-// Access is what a login lacks on video_jobs, each line with its cure.
+// Access is what a login lacks on video_jobs, one line each with what to do.
 type Access struct {
 	Denied []string // rights and policies without which its writes fail
 	Hidden []string // policies that may hide rows from it
 }
 
-// TryAs tries the product's writes on video_jobs with the login of config, as
-// far as its privileges go, and rolls them back. Of config it uses ConnConfig and
-// BeforeConnect.
+// TryAs tries those of the product's writes on video_jobs that config's login has
+// privileges for, and rolls them back. It opens connections with config's
+// ConnConfig and BeforeConnect.
 func TryAs(ctx context.Context, config *pgxpool.Config) (Access, error) {
 	var found findings
 	db := open(config, &found)
@@ -145,8 +144,8 @@ func TryAs(ctx context.Context, config *pgxpool.Config) (Access, error) {
 	return Access{Denied: found.lines(denied), Hidden: found.lines(hidden)}, nil
 }
 
-// unchecked finds the constraints that were added without a look at the rows
-// that existed. A NOT NULL of this kind exists from PostgreSQL 18 on.
+// unchecked finds the constraints that are NOT VALID: existing rows may break them.
+// NOT NULL constraints of this kind exist from PostgreSQL 18 on.
 const unchecked = `SELECT quote_ident(k.conname),
        CASE k.contype WHEN 'n' THEN format('%I IS NOT NULL', a.attname) ELSE pg_get_expr(k.conbin, k.conrelid) END
   FROM pg_constraint k
@@ -155,9 +154,8 @@ const unchecked = `SELECT quote_ident(k.conname),
    AND coalesce((to_jsonb(k)->>'conenforced')::boolean, true)
  ORDER BY k.conname`
 
-// brokenRows warns of rows that a constraint refuses since before it was added:
-// no write to them succeeds. It reads the table without a lock, for scanLimit at
-// most.
+// brokenRows warns of rows that break a constraint that is NOT VALID: no write to
+// them succeeds. It reads the table for scanLimit at most.
 func brokenRows(ctx context.Context, db *sql.DB, found *findings) error {
 	return inTx(ctx, db, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, unchecked)
@@ -200,7 +198,7 @@ func brokenRow(ctx context.Context, tx *sql.Tx, constraint, condition string, fo
 	case err == nil:
 		found.add(warned, fmt.Sprintf("constraint %s of video_jobs is NOT VALID, and rows break it, such as job_id %q: no write to them succeeds: correct them, then ALTER TABLE video_jobs VALIDATE CONSTRAINT %s", constraint, id, constraint))
 	case errors.As(err, &pgErr) && ctx.Err() == nil:
-		found.add(warned, fmt.Sprintf("constraint %s of video_jobs is NOT VALID, and its rows could not be looked through (SQLSTATE %s): ALTER TABLE video_jobs VALIDATE CONSTRAINT %s", constraint, pgErr.Code, constraint))
+		found.add(warned, fmt.Sprintf("constraint %s of video_jobs is NOT VALID, and its rows could not be checked (SQLSTATE %s): ALTER TABLE video_jobs VALIDATE CONSTRAINT %s", constraint, pgErr.Code, constraint))
 	default:
 		return err
 	}

@@ -36,25 +36,25 @@ func TestTrial_LeavesNothing(t *testing.T) {
 	pool := empty(t, bareTable+`CREATE TABLE audit (job_id text);`+
 		trigger("note", "AFTER INSERT OR UPDATE", "ROW", `INSERT INTO audit VALUES (NEW.job_id); PERFORM pg_notify('mine', NEW.job_id); RETURN NULL;`))
 	conn := listener(t, pool, "mine", "video_jobs_finished", "marker")
-	rows := texts(t, pool, `SELECT job_id || state || next_poll_at FROM video_jobs ORDER BY 1`)
+	rows := queryColumn(t, pool, `SELECT job_id || state || next_poll_at FROM video_jobs ORDER BY 1`)
 	mustUp(t, pool, migrations.Result{From: 0, To: migrations.Latest})
 	mustUp(t, pool, migrations.Result{From: migrations.Latest, To: migrations.Latest})
 	run(t, pool, `NOTIFY marker`)
 	if got, err := conn.WaitForNotification(t.Context()); err != nil || got.Channel != "marker" {
-		t.Errorf("got notification %+v, error %v; want the marker's alone", got, err)
+		t.Errorf("got notification %+v, error %v; want only the marker", got, err)
 	}
-	if diff := cmp.Diff(rows, texts(t, pool, `SELECT job_id || state || next_poll_at FROM video_jobs ORDER BY 1`)); diff != "" {
+	if diff := cmp.Diff(rows, queryColumn(t, pool, `SELECT job_id || state || next_poll_at FROM video_jobs ORDER BY 1`)); diff != "" {
 		t.Errorf("rows (-before +after):\n%s", diff)
 	}
-	if got := text(t, pool, `SELECT (SELECT count(*) FROM audit) || ' ' || (SELECT count(*) FROM video_jobs WHERE leased_until > '-infinity' OR polls > 0 OR created_at IS NOT NULL)`); got != "0 0" {
+	if got := queryValue(t, pool, `SELECT (SELECT count(*) FROM audit) || ' ' || (SELECT count(*) FROM video_jobs WHERE leased_until > '-infinity' OR polls > 0 OR created_at IS NOT NULL)`); got != "0 0" {
 		t.Errorf("rows of the trigger, marks on rows: got %s, want 0 0", got)
 	}
-	if got := text(t, pool, `SELECT string_agg(tgenabled::text, '') FROM pg_trigger WHERE tgrelid = 'video_jobs'::regclass AND NOT tgisinternal`); got != "O" {
+	if got := queryValue(t, pool, `SELECT string_agg(tgenabled::text, '') FROM pg_trigger WHERE tgrelid = 'video_jobs'::regclass AND NOT tgisinternal`); got != "O" {
 		t.Errorf("triggers: got %s, want them on as before", got)
 	}
 }
 
-// A trigger that hangs ends the trial, not the other programs' writes.
+// A trigger that hangs ends the trial and does not delay other programs.
 func TestTrial_LockTime(t *testing.T) {
 	t.Parallel()
 	pool := empty(t, threeColumns+trigger("hang", "BEFORE INSERT", "ROW", `PERFORM pg_sleep(30); RETURN NEW;`))

@@ -9,7 +9,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// plain three-column tables; %s of a function's body becomes a trigger.
+// bareTable is a three-column table without the due index.
 const bareTable = `CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text NOT NULL DEFAULT 'pending', next_poll_at timestamptz NOT NULL DEFAULT now());
 INSERT INTO video_jobs SELECT 'job_' || n, 'pending', now() FROM generate_series(1, 21) n;`
 
@@ -22,8 +22,8 @@ CREATE TRIGGER ` + name + ` ` + when + ` ON video_jobs FOR EACH ` + scope + ` EX
 
 const threeColumnHistory = `CREATE TABLE history (job_id text, state text, next_poll_at timestamptz);`
 
-// Tables on which the loop can never work: users adopted such ones and then
-// nothing was read, or everything was read for ever.
+// Tables on which the loop can never work. Adopted, nothing would be read, or every
+// row again and again.
 func TestTrial_Refused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,15 +77,15 @@ CREATE EVENT TRIGGER no_ddl ON ddl_command_start EXECUTE FUNCTION frozen();`, []
 			if diff := cmp.Diff(before, shape(t, pool)); diff != "" {
 				t.Errorf("what was there (-before +after):\n%s", diff)
 			}
-			if got := text(t, pool, `SELECT count(*)::text FROM pg_class WHERE relname IN ('video_jobs_schema', 'video_submissions', 'read_budget')`); got != "0" {
-				t.Errorf("got %s tables of ours beside it, want none", got)
+			if got := queryValue(t, pool, `SELECT count(*)::text FROM pg_class WHERE relname IN ('video_jobs_schema', 'video_submissions', 'read_budget')`); got != "0" {
+				t.Errorf("got %s tables of the product beside it, want none", got)
 			}
 		})
 	}
 }
 
-// What works in part is adopted with a warning that names the cure, and the
-// warning comes again as long as it holds.
+// A table that works in part is adopted with a warning that says what to do. Each
+// migration repeats the warning until the cause is gone.
 func TestTrial_Warned(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -128,7 +128,7 @@ func TestTrial_Warned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := empty(t, bareTable+c.setup)
-			rows := text(t, pool, `SELECT count(*) || ' ' || coalesce(max(next_poll_at)::text, '') FROM video_jobs`)
+			rows := queryValue(t, pool, `SELECT count(*) || ' ' || coalesce(max(next_poll_at)::text, '') FROM video_jobs`)
 			first, err := up(t, pool)
 			if err != nil || first.From != 0 || first.To != migrations.Latest {
 				t.Fatalf("got %+v, error %v", first, err)
@@ -150,13 +150,13 @@ func TestTrial_Warned(t *testing.T) {
 				t.Fatal(err)
 			}
 			holds(second, c.want)
-			if got := text(t, pool, `SELECT count(*) || ' ' || coalesce(max(next_poll_at)::text, '') FROM video_jobs`); got != rows {
+			if got := queryValue(t, pool, `SELECT count(*) || ' ' || coalesce(max(next_poll_at)::text, '') FROM video_jobs`); got != rows {
 				t.Errorf("rows: got %s, want %s as before", got, rows)
 			}
-			if got := text(t, pool, `SELECT count(*)::text FROM video_jobs WHERE polls <> 0 OR leased_until > '-infinity'`); got != "0" {
+			if got := queryValue(t, pool, `SELECT count(*)::text FROM video_jobs WHERE polls <> 0 OR leased_until > '-infinity'`); got != "0" {
 				t.Errorf("the trial left marks on %s rows", got)
 			}
-			if name == "words of a check" { // the cure stands in the warning, ready to be run
+			if name == "words of a check" { // the warning ends with the SQL to run
 				_, c.cure, _ = strings.Cut(first.Warnings[0], "23514): ")
 			}
 			if c.cure == "" {

@@ -15,13 +15,12 @@ import (
 	"sumepoller/migrations"
 )
 
-// versionTwo is the schema that the release before wrote, as its make schema
-// printed it.
+// versionTwo is version 2 of the schema, as its make schema printed it.
 //
 //go:embed testdata/version2.sql
 var versionTwo string
 
-// columnsOf lists columns without their places: an upgraded table has the newer
+// columnsOf lists columns without their positions: an upgraded table has the newer
 // ones last.
 func columnsOf(lines []string) []string {
 	var columns []string
@@ -48,7 +47,7 @@ func TestUpgrade_FromVersionTwo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool, byHand := empty(t, setup, versionTwo), empty(t, setup, versionTwo)
+			pool, manual := empty(t, setup, versionTwo), empty(t, setup, versionTwo)
 			run(t, pool, `INSERT INTO video_jobs (job_id, state, polls) VALUES ('old', 'completed', 7)`,
 				`INSERT INTO video_submissions (idempotency_key, request, state) VALUES ('order', '{}', 'rejected')`)
 			mustUp(t, pool, migrations.Result{From: 2, To: migrations.Latest})
@@ -57,14 +56,14 @@ func TestUpgrade_FromVersionTwo(t *testing.T) {
 			if diff := cmp.Diff(want, columnsOf(shape(t, pool)), cmpopts.SortSlices(strings.Compare)); diff != "" {
 				t.Errorf("(-fresh +upgraded):\n%s", diff)
 			}
-			if got := text(t, pool, `SELECT concat_ws(' ', j.state, j.polls, j.not_found_answers, s.http_status IS NULL, s.unanswered) FROM video_jobs j, video_submissions s WHERE j.job_id = 'old'`); got != "completed 7 0 t f" {
+			if got := queryValue(t, pool, `SELECT concat_ws(' ', j.state, j.polls, j.not_found_answers, s.http_status IS NULL, s.unanswered) FROM video_jobs j, video_submissions s WHERE j.job_id = 'old'`); got != "completed 7 0 t f" {
 				t.Errorf("rows: got %q", got)
 			}
-			run(t, byHand, plainSQL(t), plainSQL(t))
-			if diff := cmp.Diff(shape(t, pool), shape(t, byHand)); diff != "" {
+			run(t, manual, plainSQL(t), plainSQL(t))
+			if diff := cmp.Diff(shape(t, pool), shape(t, manual)); diff != "" {
 				t.Errorf("(-automatic +by hand):\n%s", diff)
 			}
-			mustUp(t, byHand, migrations.Result{From: migrations.Latest, To: migrations.Latest})
+			mustUp(t, manual, migrations.Result{From: migrations.Latest, To: migrations.Latest})
 		})
 	}
 }
@@ -72,7 +71,7 @@ func TestUpgrade_FromVersionTwo(t *testing.T) {
 func TestUpgrade_KeepsOwnStorage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, again, want string }{
-		"our former value":        {versionTwo, ``, "fillfactor=50"},
+		"value of version 2":      {versionTwo, ``, "fillfactor=50"},
 		"another value":           {versionTwo + `ALTER TABLE video_jobs SET (fillfactor = 35);`, ``, "fillfactor=35"},
 		"20 set before adoption":  {bareTable + `ALTER TABLE video_jobs SET (fillfactor = 20);`, ``, "fillfactor=20"},
 		"20 set after the update": {versionTwo, `ALTER TABLE video_jobs SET (fillfactor = 20)`, "fillfactor=20"},
@@ -89,15 +88,15 @@ func TestUpgrade_KeepsOwnStorage(t *testing.T) {
 			if _, err := up(t, pool); err != nil {
 				t.Fatal(err)
 			}
-			if got := text(t, pool, `SELECT reloptions::text FROM pg_class WHERE oid = 'video_jobs'::regclass`); !strings.Contains(got, c.want) {
+			if got := queryValue(t, pool, `SELECT reloptions::text FROM pg_class WHERE oid = 'video_jobs'::regclass`); !strings.Contains(got, c.want) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// A table that got its rule or constraint after it was adopted is warned of: the
-// functions that run must be able to be upgraded.
+// A rule or constraint that was added after the adoption is a warning, no error:
+// it must not keep the functions from being upgraded.
 func TestUpgrade_WarnsOnly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, want string }{
@@ -147,8 +146,8 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// An index that another role builds concurrently is waited for and kept, also by
-// a migrator that may not see other roles' statistics.
+// A migrator waits for an index that another role builds concurrently, and keeps it,
+// although it may not see other roles' statistics.
 func TestIndex_OtherRoleBuilds(t *testing.T) {
 	t.Parallel()
 	f := owned(t, threeColumns+`DROP INDEX their_due_idx`)
@@ -172,27 +171,27 @@ func TestIndex_OtherRoleBuilds(t *testing.T) {
 		_, err := upAs(t, f.pool, f.migrator)
 		migrated <- err
 	}()
-	// The migrator has asked whether someone builds, and waits.
+	// The migrator has checked for builders, and waits.
 	until(t, f, `SELECT least(count(*), 1)::text FROM pg_stat_activity WHERE usename = '`+f.migrator+`' AND query LIKE '%pg_stat_progress_create_index%'`, "1")
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-built; err != nil {
-		t.Errorf("the other's build: %v", err)
+		t.Errorf("the other role's build: %v", err)
 	}
 	if err := <-migrated; err != nil {
 		t.Errorf("migrate: %v", err)
 	}
-	if got := texts(t, f.pool, `SELECT indexrelid::regclass || ' ' || indisvalid FROM pg_index WHERE indrelid = 'video_jobs'::regclass ORDER BY 1`); !slices.Equal(got, []string{"their_own true", "video_jobs_pkey true"}) {
+	if got := queryColumn(t, f.pool, `SELECT indexrelid::regclass || ' ' || indisvalid FROM pg_index WHERE indrelid = 'video_jobs'::regclass ORDER BY 1`); !slices.Equal(got, []string{"their_own true", "video_jobs_pkey true"}) {
 		t.Errorf("indexes: got %q", got)
 	}
 }
 
-// until asks again until the query's one value is want.
+// until repeats the query until its one value is want.
 func until(t *testing.T, f fixture, query, want string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for text(t, f.pool, query) != want {
+	for queryValue(t, f.pool, query) != want {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: never %s", query, want)
 		}
@@ -200,7 +199,8 @@ func until(t *testing.T, f fixture, query, want string) {
 	}
 }
 
-// VACUUM FULL and a restore fill pages to the fillfactor only.
+// VACUUM FULL and a restore fill pages to the fillfactor only, which must not inflate
+// the table.
 func TestStorage_VacuumFull(t *testing.T) {
 	t.Parallel()
 	pool := empty(t)

@@ -1,6 +1,6 @@
--- Adds the columns that our tables lack and sets the storage. Safe to run again.
--- video_jobs comes last, since from its first change to the commit nobody else
--- gets at the table: constant defaults rewrite nothing.
+-- Adds the columns that the tables lack and sets the storage. Safe to run again.
+-- video_jobs comes last, since its first change locks it until the commit. The
+-- constant defaults rewrite no row.
 DO $$
 DECLARE
     schema_version integer := current_setting('sumepoller.version')::integer;
@@ -15,8 +15,8 @@ BEGIN
           JOIN pg_class c ON c.oid = to_regclass(w.name)
          ORDER BY w.n
     LOOP
-        -- A table of another role is altered as that role; adopt.sql has checked
-        -- that this is allowed.
+        -- Another role's table is altered as that role. adopt.sql has checked that
+        -- this is allowed.
         IF NOT pg_has_role(t.owner, 'USAGE') THEN
             PERFORM set_config('role', t.owner, true);
         END IF;
@@ -31,15 +31,15 @@ BEGIN
         END IF;
 
         IF t.name = 'video_submissions' THEN
-            -- Unfinished submissions are few among many: inspect and a metric look
-            -- for them. The release before had an index of one state.
+            -- For inspect and for a metric, which read the few submissions that are
+            -- not finished. Version 2 had an index of one state.
             CREATE INDEX IF NOT EXISTS video_submissions_unfinished_idx ON video_submissions (created_at)
                 WHERE state IN ('sending', 'unrecorded');
             DROP INDEX IF EXISTS video_submissions_sending_idx;
         ELSIF t.name = 'video_jobs' THEN
-            -- Defaults where there are none: a row inserted with its id alone is
-            -- due. created_at gets its default apart from the column, so that rows
-            -- which were there before keep NULL in place of the migration's time.
+            -- Defaults where there are none, so that a row inserted with its id alone
+            -- becomes due. created_at gets its default after the column, so that
+            -- existing rows keep NULL and do not get the migration's time.
             FOR option IN
                 SELECT d.name, d.value
                   FROM (VALUES ('state',        '''pending'''),
@@ -50,14 +50,13 @@ BEGIN
                 EXECUTE format('ALTER TABLE video_jobs ALTER COLUMN %I SET DEFAULT %s', option.name, option.value);
             END LOOP;
 
-            -- Storage, where the owner set nothing else.
-            -- fillfactor 50: half of each page is left free, so that a claim's
-            -- write stays on its page and moves no index entry, and VACUUM FULL or a
-            -- restore, which fill pages to this mark only, do not inflate the table.
-            -- The release before, whose tables lack columns, set 20, which is
-            -- replaced; any other value is kept.
-            -- autovacuum: dead rows are removed by the hundred, not by the fifth
-            -- of the table, since each claim walks those at the head of the due index.
+            -- Storage parameters that are not set yet. docs/storage.md explains them.
+            -- fillfactor 50 leaves half of each page free, so that a claim's write
+            -- stays on its page and changes no index. With less, VACUUM FULL and a
+            -- restore would inflate the table. Version 2, whose tables lack columns,
+            -- set 20, which is replaced.
+            -- autovacuum removes dead rows by the hundred, since each claim walks over
+            -- those at the head of the due index.
             FOR option IN
                 SELECT d.name, d.value
                   FROM (VALUES ('fillfactor',                      '50'),

@@ -1,13 +1,13 @@
--- Looks whether the schema can be made here and a video_jobs that exists can
--- be adopted. Changes nothing; raises one line that names the cure.
+-- Checks that the schema can be made here and that an existing video_jobs can be
+-- adopted. Changes nothing. An error is one line that says what to do.
 DO $$
 DECLARE
     me             text := quote_ident(current_user);
     schema_version integer := 0;
     jobs           record;
-    fault          text;
+    problem        text;
 BEGIN
-    -- The version before this migration, for the blocks that follow; 0: none.
+    -- The version before this migration, for the blocks that follow. 0: none.
     IF to_regclass('video_jobs_schema') IS NOT NULL THEN
         EXECUTE 'SELECT coalesce(max(version_id) FILTER (WHERE is_applied), 0) FROM video_jobs_schema' INTO schema_version;
     END IF;
@@ -21,17 +21,17 @@ BEGIN
             me, current_schema(), quote_ident(current_schema()), me;
     END IF;
 
-    -- The two tables beside it are never a user's. Once they are ours, a column
-    -- that is missing is one of a later version, which is added.
+    -- Users have no table of these two names. From version 1 on, a missing column
+    -- is one that this migration adds.
     SELECT coalesce(string_agg(format('%s.%s', w.tab, w.col), ', ' ORDER BY w.n) FILTER (WHERE a.attnum IS NOT NULL),
-                    string_agg(format('%s.%s', w.tab, w.col), ', ' ORDER BY w.n)) INTO fault
+                    string_agg(format('%s.%s', w.tab, w.col), ', ' ORDER BY w.n)) INTO problem
       FROM ({{columns}}) AS w (n, tab, col, type, filled, value)
       JOIN pg_class c ON c.oid = to_regclass(w.tab)
       LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = w.col AND NOT a.attisdropped
      WHERE w.tab <> 'video_jobs'
        AND (a.attnum IS NULL AND schema_version = 0 OR format_type(a.atttypid, NULL) <> w.type);
-    IF fault IS NOT NULL THEN
-        RAISE EXCEPTION 'a table of the same name is there for something else (%): rename it', fault;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'a table of the same name exists for another purpose (%): rename it', problem;
     END IF;
 
     SELECT c.oid, c.relkind, c.relowner, quote_ident(pg_get_userbyid(c.relowner)) AS owner INTO jobs
@@ -43,17 +43,17 @@ BEGIN
         RAISE EXCEPTION 'video_jobs is not an ordinary table (a view, a partitioned or a foreign one), so it cannot be adopted: rename it';
     END IF;
 
-    -- The three columns. Domains, enums and short texts would refuse states
-    -- that Sume or this program gives.
-    SELECT string_agg(format('%s is %s, not %s', w.name, coalesce(format_type(a.atttypid, a.atttypmod), 'missing'), w.type), '; ' ORDER BY w.n) INTO fault
+    -- The three columns. Domains, enums and short varchars would refuse states that
+    -- Sume or this program writes.
+    SELECT string_agg(format('%s is %s, not %s', w.name, coalesce(format_type(a.atttypid, a.atttypmod), 'missing'), w.type), '; ' ORDER BY w.n) INTO problem
       FROM (VALUES (1, 'job_id', 'text'), (2, 'state', 'text'), (3, 'next_poll_at', 'timestamp with time zone')) AS w (n, name, type)
       LEFT JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
      WHERE a.attnum IS NULL
         OR NOT (format_type(a.atttypid, NULL) = w.type AND (a.atttypmod = -1 OR w.n = 3)
              OR w.type = 'text' AND a.atttypid = 'varchar'::regtype AND (a.atttypmod = -1 OR a.atttypmod >= 68 OR w.n = 1))
         OR a.attgenerated <> '';
-    IF fault IS NOT NULL THEN
-        RAISE EXCEPTION 'video_jobs cannot be adopted: %: ALTER TABLE video_jobs ALTER COLUMN ... TYPE ..., or rename the table', fault;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: %: ALTER TABLE video_jobs ALTER COLUMN ... TYPE ..., or rename the table', problem;
     END IF;
 
     -- One row per job, and no row without an id.
@@ -69,10 +69,10 @@ BEGIN
         RAISE EXCEPTION 'video_jobs cannot be adopted: job_id is not unique: CREATE UNIQUE INDEX CONCURRENTLY ON video_jobs (job_id)';
     END IF;
 
-    -- Our columns that are there already must be as we would make them.
+    -- The product's columns that exist already must be as the migration would make them.
     SELECT string_agg(format('%s is %s%s, not %s%s', w.name, format_type(a.atttypid, a.atttypmod),
                              CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, w.type,
-                             CASE WHEN w.filled THEN ' NOT NULL with a default' ELSE '' END), '; ' ORDER BY w.n) INTO fault
+                             CASE WHEN w.filled THEN ' NOT NULL with a default' ELSE '' END), '; ' ORDER BY w.n) INTO problem
       FROM ({{columns}}) AS w (n, tab, name, type, filled, value)
       JOIN pg_attribute a ON a.attrelid = jobs.oid AND a.attname = w.name AND NOT a.attisdropped
      WHERE w.tab = 'video_jobs'
@@ -80,14 +80,14 @@ BEGIN
             OR a.attnotnull <> w.filled
             OR w.filled AND NOT a.atthasdef
             OR a.attgenerated <> '' OR a.attidentity <> '');
-    IF fault IS NOT NULL THEN
-        RAISE EXCEPTION 'video_jobs cannot be adopted: it has columns of the same names for other things: %: ALTER TABLE video_jobs RENAME COLUMN ...', fault;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'video_jobs cannot be adopted: it has columns of the same names for another purpose: %: ALTER TABLE video_jobs RENAME COLUMN ...', problem;
     END IF;
 
     IF NOT pg_has_role(jobs.relowner, 'USAGE')
        AND NOT pg_has_role(jobs.relowner, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
     THEN
-        -- RDS takes no password of whoever inherits a role with rds_iam.
+        -- RDS refuses the password of a role that inherits rds_iam.
         IF pg_has_role(jobs.relowner, (SELECT r.oid FROM pg_roles r WHERE r.rolname = 'rds_iam'), 'MEMBER') THEN
             RAISE EXCEPTION 'video_jobs belongs to role %, which logs in with IAM and which % may not act for: GRANT % TO % WITH INHERIT FALSE (from PostgreSQL 16 on; inherited, it would cost % its password), or run the SQL of make schema as %',
                 jobs.owner, me, jobs.owner, me, me, jobs.owner;

@@ -1,6 +1,6 @@
--- Looks for what around video_jobs the product cannot work with: it refuses a
--- table that is about to be adopted (version 0), and warns of one that was
--- adopted before. Changes nothing. A warning has SQLSTATE 01S01.
+-- Checks the rules, children, publications and the encoding around video_jobs.
+-- What the product cannot work with is an error before adoption (version 0), and a
+-- warning later. Changes nothing. A warning has SQLSTATE 01S01.
 DO $$
 DECLARE
     refusing boolean := current_setting('sumepoller.version', true) = '0';
@@ -10,9 +10,9 @@ DECLARE
     n       integer;
 BEGIN
     IF getdatabaseencoding() = 'SQL_ASCII' THEN
-        RAISE WARNING USING ERRCODE = '01S01', MESSAGE = 'the database''s encoding is SQL_ASCII, so that the server checks and converts no text: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0, and move the tables there';
+        RAISE WARNING USING ERRCODE = '01S01', MESSAGE = 'the database''s encoding is SQL_ASCII, so that the server checks and converts no characters: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0, and move the tables there';
     ELSIF getdatabaseencoding() <> 'UTF8' THEN
-        RAISE WARNING USING ERRCODE = '01S01', MESSAGE = format('the database''s encoding is %s: an answer with other characters is kept without its text: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0, and move the tables there', getdatabaseencoding());
+        RAISE WARNING USING ERRCODE = '01S01', MESSAGE = format('the database''s encoding is %s: a final answer with other characters is not stored: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0, and move the tables there', getdatabaseencoding());
     END IF;
 
     SELECT * INTO jobs FROM pg_class c WHERE c.oid = to_regclass('video_jobs');
@@ -20,7 +20,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What conflicts with our columns is refused in every version.
+    -- What keeps the columns from being added is an error in every version.
     SELECT count(*) INTO missing
       FROM ({{columns}}) AS w (n, tab, col, type, filled, value)
      WHERE w.tab = 'video_jobs'
@@ -45,8 +45,8 @@ BEGIN
           FROM pg_rewrite r
          WHERE r.ev_class = jobs.oid AND r.ev_type IN ('2', '3') AND r.ev_enabled IN ('O', 'A')
         UNION ALL
-        -- ctid is unique within one table only, and a statement on a parent
-        -- writes to its children too.
+        -- ctid is unique within one table only, and a statement on a parent writes
+        -- to its children too.
         SELECT 2, format('table %1$s inherits from it: ALTER TABLE %1$s NO INHERIT video_jobs', i.inhrelid::regclass)
           FROM pg_inherits i WHERE i.inhparent = jobs.oid
         UNION ALL
@@ -79,7 +79,7 @@ BEGIN
         RAISE WARNING USING ERRCODE = '01S01', MESSAGE = 'video_jobs cannot be worked on: ' || line;
     END LOOP;
 
-    -- Works today: a publication that is added later would stop every UPDATE.
+    -- This works until somebody adds a publication, which then stops every UPDATE.
     IF jobs.relreplident = 'n' AND NOT EXISTS (SELECT FROM pg_publication_tables t WHERE t.schemaname = (SELECT s.nspname FROM pg_namespace s WHERE s.oid = jobs.relnamespace) AND t.tablename = jobs.relname) THEN
         RAISE WARNING USING ERRCODE = '01S01', MESSAGE = 'the REPLICA IDENTITY of video_jobs is NOTHING, so that the first publication of it will stop every UPDATE: ALTER TABLE video_jobs REPLICA IDENTITY DEFAULT';
     END IF;

@@ -1,14 +1,14 @@
--- The tables, each with the columns that it begins with. add.sql adds the rest.
+-- The tables with their first columns. add.sql adds the others.
 
--- Intents of paid posts, written before the post.
+-- Intents, each stored before its order is sent.
 CREATE TABLE IF NOT EXISTS video_submissions (idempotency_key text PRIMARY KEY);
 
--- Reads taken from each UTC day's quota, over all runs. The row of today is
--- updated with every claim and no index mentions reads: room for HOT.
+-- The reads of each UTC day, all runs together. Every claim updates today's row.
+-- No index mentions reads, so fillfactor leaves room for HOT updates.
 CREATE TABLE IF NOT EXISTS read_budget (day date PRIMARY KEY) WITH (fillfactor = 50);
 
--- The three columns that users have already. Where they do, their table stays
--- and its missing index is built later, without stopping its writers.
+-- The three columns that users have already. A user's table is kept; an index that
+-- it lacks is built later, while writers go on.
 DO $$
 BEGIN
     IF to_regclass('video_jobs') IS NULL THEN
@@ -18,7 +18,7 @@ BEGIN
             next_poll_at timestamptz NOT NULL DEFAULT now() + interval '15 seconds'
         );
         {{due_index}};
-        -- There is nothing to try on a table of our own making.
+        -- A new table needs no trial of writes.
         PERFORM set_config('sumepoller.made', 'true', true);
     END IF;
 END

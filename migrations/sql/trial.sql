@@ -1,13 +1,13 @@
--- Tries the product's own writes on video_jobs, with the columns in place, and
--- rolls each back: nothing stays but what no transaction takes back (a
--- sequence's numbers). Each attempt is one subtransaction, all together stop
--- after 0.6 s, and no attempt waits for a lock longer than 0.2 s.
+-- Tries the product's writes on video_jobs, after its columns were added, and rolls
+-- each back. Only what no transaction rolls back remains, such as the numbers of a
+-- sequence. Each attempt is a subtransaction. All together stop after 0.6 s, and no
+-- attempt waits for a lock longer than 0.2 s.
 --
--- A probe row serves for the updates. Where the table refuses that row, or
--- an update of it, up to five rows that exist serve as well. Before adoption
--- (version 0) a write that every row refuses is an error; all else, and
--- everything in later versions, is a warning with its cure: 01S02 where a right
--- or a policy is missing, 01S03 where a policy may hide rows, else 01S01.
+-- The updates are tried on a probe row. If the table refuses that row or an update
+-- of it, they are tried on up to five existing rows. Before adoption (version 0) a
+-- write that fails on every row is an error. Everything else, and everything in
+-- later versions, is a warning that says what to do. Its SQLSTATE is 01S02 for a
+-- missing right or policy, 01S03 for a policy that may hide rows, otherwise 01S01.
 DO $$
 DECLARE
     refusing   boolean := coalesce(current_setting('sumepoller.version', true), '') = '0';
@@ -29,44 +29,50 @@ DECLARE
         WHERE job_id = $1';
     reopen     text := 'UPDATE video_jobs SET state = ''pending'', next_poll_at = statement_timestamp(), finished_at = NULL, consecutive_errors = 0,
         failing_since = NULL, lost_leases = 0, lease_id = ''00000000-0000-0000-0000-000000000000'' WHERE job_id = $1';
-    words      text[] := '{completed,complete,success,succeeded,ready,failed,error,errored,canceled,cancelled,expired,not_found,stopped}';
-    finishable text;                -- the first word that the table takes, for the reopening
-    done       text := 'SPEND';     -- SQLSTATE of an attempt whose writes were all kept
-    unkept     text := 'SPSTK';     -- of one whose write the table took and did not keep
-    busy       text := 'SPBSY';     -- of a row that another program holds
-    step       record;
-    targets    text[];
-    others     text[];              -- rows that exist; NULL: not looked for yet
-    extended   boolean;             -- they are among the targets
-    target     text;
-    tried      integer;             -- targets so far
-    offs       text[];              -- triggers to switch off: none, then one at a time
-    off        text;
-    stage      text;                -- the write that an attempt had come to
-    failed_at  text;
-    code       text;
-    code_off   text;
-    constr     text;
-    tab        text;
-    col        text;
-    typ        text;
-    trig       text;
-    state_now  text;
-    kept       boolean;
-    worked     boolean;
-    inserted   boolean := false;
-    stopped    boolean := false;
-    failure    jsonb;
-    failures   jsonb := '[]';
-    open_to_me boolean;
-    me         text;
-    policy     text;
-    f          record;
-    ours       record;
-    words_hit  integer;
-    what       text;
-    object     text;
-    cure       text;
+    states     text[] := '{completed,complete,success,succeeded,ready,failed,error,errored,canceled,cancelled,expired,not_found,stopped}';
+    -- SQLSTATEs with which an attempt ends, beside those of the server.
+    worked_code   text := 'SPEND'; -- the table kept all its writes
+    not_kept_code text := 'SPSTK'; -- the table took a write and did not keep it
+    busy_code     text := 'SPBSY'; -- another program holds the row
+    -- The attempts: each step is tried on one row after another.
+    step        record;
+    targets     text[];            -- the rows for this step
+    tried       integer;           -- how many of them were tried
+    existing    text[];            -- rows of the user; NULL: not read yet
+    extended    boolean;           -- they are among the targets
+    target      text;
+    disable     text[];            -- triggers to disable: first none, then one at a time
+    disabled    text;
+    stage       text;              -- the write that the attempt has reached
+    state_now   text;
+    worked      boolean;           -- the step worked on a row
+    inserted    boolean := false;  -- the first step worked
+    finishable  text;              -- the first state that the table takes, for the reopening
+    stopped     boolean := false;  -- the time was over
+    -- What failed, and where.
+    failed_at   text;
+    code        text;
+    code_then   text;              -- of the attempt with a disabled trigger
+    constr      text;
+    tab         text;
+    col         text;
+    typ         text;
+    trig        text;
+    failure     jsonb;             -- of this step
+    failures    jsonb := '[]';
+    me          text;              -- the current role, quoted
+    -- For row-level security.
+    open_to_me  boolean;
+    restricting text;
+    policy      text;
+    visible     boolean;
+    -- For the report.
+    f             record;
+    found_in      record;
+    states_failed integer;
+    what          text;
+    object        text;
+    cure          text;
 BEGIN
     IF current_setting('sumepoller.made', true) = 'true' THEN
         RETURN;
@@ -81,53 +87,13 @@ BEGIN
         RETURN;
     END IF;
 
-    IF row_security_active(jobs) THEN
-        -- A policy for all commands, without a condition, and none that restricts.
-        SELECT bool_or(p.polpermissive AND p.polcmd = '*' AND pg_get_expr(p.polqual, jobs) = 'true'
-                       AND coalesce(pg_get_expr(p.polwithcheck, jobs), 'true') = 'true')
-               AND bool_and(p.polpermissive) INTO open_to_me
-          FROM pg_policy p
-         WHERE p.polrelid = jobs AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM unnest(p.polroles) AS r (oid) WHERE r.oid <> 0 AND pg_has_role(r.oid, 'USAGE')));
-        policy := format('CREATE POLICY %I ON video_jobs TO %s USING (true) WITH CHECK (true)',
-                         current_user || CASE WHEN EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = jobs AND p.polname = current_user) THEN '_all' ELSE '' END, me)
-            || coalesce((SELECT ', and ALTER POLICY or DROP POLICY ' || string_agg(quote_ident(p.polname), ', ' ORDER BY p.polname) || ', which restricts it'
-                           FROM pg_policy p
-                          WHERE p.polrelid = jobs AND NOT p.polpermissive
-                            AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM unnest(p.polroles) AS r (oid) WHERE r.oid <> 0 AND pg_has_role(r.oid, 'USAGE')))), '');
-        BEGIN
-            PERFORM set_config('lock_timeout', '200ms', true);
-            INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, idempotency_key) VALUES (probe, 'pending', now(), now(), probe) ON CONFLICT (job_id) DO NOTHING;
-            PERFORM FROM video_jobs WHERE job_id = probe;
-            kept := FOUND;
-            IF kept AND has_table_privilege(jobs, 'UPDATE') THEN
-                PERFORM FROM video_jobs WHERE job_id = probe FOR NO KEY UPDATE;
-                kept := FOUND;
-                IF kept THEN
-                    EXECUTE claim USING probe, lease;
-                    EXECUTE settle USING probe, 'completed', '';
-                END IF;
-            END IF;
-            RAISE EXCEPTION USING ERRCODE = done;
-        EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
-            code := SQLSTATE;
-        END;
-        IF code = '42501' OR code = done AND NOT kept THEN
-            PERFORM set_config('role', before, true);
-            RAISE WARNING USING ERRCODE = '01S02', MESSAGE = format('row-level security hides video_jobs from role %s or refuses its rows: %s', me, policy);
-            RETURN;
-        END IF;
-        IF NOT coalesce(open_to_me, false) THEN
-            RAISE WARNING USING ERRCODE = '01S03', MESSAGE = format('row-level security may hide rows of video_jobs from role %s: %s', me, policy);
-        END IF;
-    END IF;
-
-    <<steps>>
+{{policies}}    <<steps>>
     FOR step IN
         SELECT 1 AS n, 'insert' AS kind, NULL AS word UNION ALL
         SELECT 2, 'claim', NULL UNION ALL
         SELECT 3, 'reschedule', 'pending' UNION ALL
         SELECT 4, 'error', 'pending' UNION ALL
-        SELECT 4 + w.n::integer, 'finish', w.word FROM unnest(words) WITH ORDINALITY AS w (word, n) UNION ALL
+        SELECT 4 + w.n::integer, 'finish', w.word FROM unnest(states) WITH ORDINALITY AS w (word, n) UNION ALL
         SELECT 100, 'reopen', NULL
         ORDER BY 1
     LOOP
@@ -136,43 +102,43 @@ BEGIN
         tried := 0; extended := false; worked := false; failure := NULL;
         <<targets>>
         LOOP
-            -- The rows that exist, only where the probe does not do.
+            -- Existing rows, only if the probe failed.
             IF tried >= cardinality(targets) THEN
                 EXIT targets WHEN step.n = 1 OR extended;
                 extended := true;
-                IF others IS NULL THEN
-                    -- Through the due index, else among the first rows of the
-                    -- table: nothing may be scanned at length here. Pending ones
+                IF existing IS NULL THEN
+                    -- Through the due index, otherwise among the first rows of the
+                    -- table, since a long scan is not allowed here. Pending rows come
                     -- first; a finished one is reopened for the attempt.
                     IF EXISTS (SELECT FROM ({{due_indexes}}) AS d WHERE d.valid) THEN
-                        others := ARRAY((SELECT v.job_id::text FROM video_jobs v WHERE v.state = 'pending' ORDER BY v.next_poll_at LIMIT 3)
+                        existing := ARRAY((SELECT v.job_id::text FROM video_jobs v WHERE v.state = 'pending' ORDER BY v.next_poll_at LIMIT 3)
                                         UNION (SELECT v.job_id::text FROM video_jobs v WHERE v.state = 'pending' ORDER BY v.next_poll_at DESC LIMIT 2));
                     END IF;
-                    IF coalesce(cardinality(others), 0) = 0 THEN
-                        others := ARRAY(SELECT s.job_id::text FROM (SELECT v.job_id, v.state FROM video_jobs v LIMIT 20000) s
+                    IF coalesce(cardinality(existing), 0) = 0 THEN
+                        existing := ARRAY(SELECT s.job_id::text FROM (SELECT v.job_id, v.state FROM video_jobs v LIMIT 20000) s
                                          ORDER BY s.state IS DISTINCT FROM 'pending' LIMIT 5);
                     END IF;
                 END IF;
-                targets := targets || others;
+                targets := targets || existing;
                 EXIT targets WHEN tried >= cardinality(targets);
             END IF;
             tried := tried + 1;
             target := targets[tried];
-            offs := '{""}'; code := NULL; trig := NULL;
+            disable := '{""}'; code := NULL; trig := NULL;
             <<attempts>>
             FOR i IN 1 .. 9 LOOP
-                EXIT attempts WHEN i > cardinality(offs);
+                EXIT attempts WHEN i > cardinality(disable);
                 IF clock_timestamp() > stop_at THEN
                     stopped := true;
-                    EXIT steps WHEN code IS NULL; -- else what failed is told, without the trigger's name
+                    EXIT steps WHEN code IS NULL; -- otherwise report the failure, without a trigger's name
                     EXIT attempts;
                 END IF;
-                off := offs[i];
+                disabled := disable[i];
                 BEGIN
                     PERFORM set_config('lock_timeout', '200ms', true);
-                    stage := 'switch off';
-                    IF off <> '' THEN
-                        EXECUTE format('ALTER TABLE video_jobs DISABLE TRIGGER %I', off);
+                    stage := 'disable';
+                    IF disabled <> '' THEN
+                        EXECUTE format('ALTER TABLE video_jobs DISABLE TRIGGER %I', disabled);
                     END IF;
                     stage := 'insert';
                     IF target = probe THEN
@@ -180,10 +146,10 @@ BEGIN
                         VALUES (probe, 'pending', now() + interval '15 seconds', now(), probe) ON CONFLICT (job_id) DO NOTHING;
                         SET CONSTRAINTS ALL IMMEDIATE;
                         PERFORM FROM video_jobs v WHERE v.job_id = probe AND v.state = 'pending';
-                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = unkept; END IF;
+                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = not_kept_code; END IF;
                     ELSE
                         SELECT v.state INTO state_now FROM video_jobs v WHERE v.job_id = target FOR UPDATE SKIP LOCKED;
-                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = busy; END IF;
+                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = busy_code; END IF;
                         stage := 'row';
                         IF state_now IS DISTINCT FROM 'pending' THEN
                             EXECUTE reopen USING target;
@@ -194,7 +160,7 @@ BEGIN
                         EXECUTE claim USING target, lease;
                         SET CONSTRAINTS ALL IMMEDIATE;
                         PERFORM FROM video_jobs v WHERE v.job_id = target AND v.lease_id = lease AND v.leased_until > now() AND v.state = 'pending';
-                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = unkept; END IF;
+                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = not_kept_code; END IF;
                     END IF;
                     IF step.n > 2 THEN
                         stage := CASE WHEN step.kind = 'reopen' THEN 'finish' ELSE step.kind END;
@@ -206,42 +172,43 @@ BEGIN
                         PERFORM FROM video_jobs v
                           WHERE v.job_id = target AND v.leased_until = '-infinity' AND v.state = coalesce(step.word, finishable)
                             AND CASE WHEN v.state = 'pending' THEN v.next_poll_at > now() ELSE v.finished_at IS NOT NULL END;
-                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = unkept; END IF;
+                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = not_kept_code; END IF;
                     END IF;
                     IF step.kind = 'reopen' THEN
                         stage := 'reopen';
                         EXECUTE reopen USING target;
                         SET CONSTRAINTS ALL IMMEDIATE;
                         PERFORM FROM video_jobs v WHERE v.job_id = target AND v.state = 'pending' AND v.finished_at IS NULL;
-                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = unkept; END IF;
+                        IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = not_kept_code; END IF;
                     END IF;
-                    RAISE EXCEPTION USING ERRCODE = done;
+                    RAISE EXCEPTION USING ERRCODE = worked_code;
                 EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
-                    code_off := SQLSTATE;
-                    IF off = '' THEN
-                        code := code_off; failed_at := stage;
+                    code_then := SQLSTATE;
+                    IF disabled = '' THEN
+                        code := code_then; failed_at := stage;
                         GET STACKED DIAGNOSTICS constr = CONSTRAINT_NAME, tab = TABLE_NAME, col = COLUMN_NAME, typ = PG_DATATYPE_NAME;
                     END IF;
                 END;
-                IF off <> '' THEN
-                    -- Without this trigger it works, or fails for another reason.
-                    IF stage <> 'switch off' AND code_off <> code THEN
-                        trig := off;
+                IF disabled <> '' THEN
+                    -- This trigger is the cause if, without it, the write works or
+                    -- fails with another code.
+                    IF stage <> 'disable' AND code_then <> code THEN
+                        trig := disabled;
                         EXIT attempts;
                     END IF;
-                ELSIF refusing AND stage = step.kind AND code NOT IN (done, busy) AND (tab <> 'video_jobs' OR constr || col = '') THEN
-                    offs := offs || ARRAY(SELECT t.tgname::text FROM pg_trigger t
+                ELSIF refusing AND stage = step.kind AND code NOT IN (worked_code, busy_code) AND (tab <> 'video_jobs' OR constr || col = '') THEN
+                    disable := disable || ARRAY(SELECT t.tgname::text FROM pg_trigger t
                                            WHERE t.tgrelid = jobs AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
                                              AND t.tgtype & CASE WHEN step.n = 1 THEN 4 ELSE 16 END <> 0 ORDER BY t.tgname);
                 END IF;
             END LOOP attempts;
-            IF code = done THEN
+            IF code = worked_code THEN
                 worked := true;
                 EXIT targets;
             END IF;
-            -- An earlier step tells what fails before this one. A row that is
-            -- held, or cannot be reopened, says nothing.
-            IF failed_at = step.kind AND code NOT IN (done, busy) AND failure IS NULL THEN
+            -- A write of an earlier step has been reported by that step. A row that is
+            -- locked, or cannot be reopened, shows nothing.
+            IF failed_at = step.kind AND code NOT IN (worked_code, busy_code) AND failure IS NULL THEN
                 failure := jsonb_build_object('n', step.n, 'kind', step.kind, 'word', step.word, 'code', code,
                                               'constr', constr, 'tab', tab, 'col', col, 'typ', typ, 'trig', trig);
             END IF;

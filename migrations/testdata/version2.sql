@@ -53,7 +53,7 @@ BEGIN
         RAISE EXCEPTION 'video_jobs is not an ordinary table (a view, a partitioned or a foreign one), so it cannot be adopted: rename it';
     END IF;
 
-    -- The three columns. Domains, enums and short texts would refuse states
+    -- The three columns. Domains, enums and short varchars would refuse states
     -- that Sume or this program gives.
     SELECT string_agg(format('%s is %s, not %s', w.name, coalesce(format_type(a.atttypid, a.atttypmod), 'missing'), w.type), '; ' ORDER BY w.n) INTO fault
       FROM (VALUES (1, 'job_id', 'text'), (2, 'state', 'text'), (3, 'next_poll_at', 'timestamp with time zone')) AS w (n, name, type)
@@ -79,7 +79,7 @@ BEGIN
         RAISE EXCEPTION 'video_jobs cannot be adopted: job_id is not unique: CREATE UNIQUE INDEX CONCURRENTLY ON video_jobs (job_id)';
     END IF;
 
-    -- Columns of ours that are there already must be as we would make them.
+    -- The product's columns that exist already must be as the migration makes them.
     SELECT string_agg(format('%s is %s%s, not %s%s', w.name, format_type(a.atttypid, a.atttypmod),
                              CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, w.type,
                              CASE WHEN w.filled THEN ' NOT NULL with a default' ELSE '' END), '; ' ORDER BY w.n) INTO fault
@@ -113,7 +113,7 @@ END
 $$;
 
 -- Intents of paid posts, written before the post. The request is json, not
--- jsonb, so that a second post sends the same text to the letter.
+-- jsonb, so that a second post sends the same bytes.
 CREATE TABLE IF NOT EXISTS video_submissions (
     idempotency_key text PRIMARY KEY,
     request         json NOT NULL,
