@@ -14,14 +14,14 @@ import (
 const fiftyDue = `CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz);
 INSERT INTO video_jobs SELECT 'job_' || n, 'pending', now() FROM generate_series(1, 50) n`
 
-// script runs statements that stand in one string.
+// script runs the statements of one string.
 func (s *stack) script(sql string) {
 	s.t.Helper()
 	s.exec(s.adminLogin, strings.Split(sql, ";\n")...)
 }
 
-// Row-level security hid every due row from the poller, whose runs then said
-// that nothing was due.
+// Row-level security can hide every due row from the poller, whose runs then report
+// that nothing is due.
 func TestAccess_RowSecurity(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestAccess_RowSecurity(t *testing.T) {
 	}
 }
 
-// warnings returns those of an answer.
+// warnings invokes and returns the warnings of the answer.
 func (s *stack) warnings() []string {
 	s.t.Helper()
 	answer, err := s.invoke()
@@ -133,7 +133,7 @@ func TestAccess_MigratorSeesNothing(t *testing.T) {
 	}
 }
 
-// A trigger runs with the rights of the functions' roles.
+// A trigger runs with the rights of the function's role, which may lack some.
 func TestAccess_TriggerLacksRights(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -146,7 +146,7 @@ func TestAccess_TriggerLacksRights(t *testing.T) {
 	s.mustInvoke(again)
 }
 
-// The migrating role may lack what a trigger's function needs, and others have it.
+// The administrator may lack a right that a trigger needs and that others have.
 func TestAccess_MigratorLacksRights(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

@@ -13,10 +13,10 @@ import (
 	"sumepoller/internal/postgres"
 )
 
-// keepAdmin finds out whether the administrator still logs in. From PostgreSQL
-// 16 on whoever makes a role is a member of it; a server that counts this takes
-// the maker of a role with rds_iam for a member of rds_iam too, and refuses his
-// password. The session that is open then takes rds_iam back.
+// keepAdmin checks that the administrator can still log in. From PostgreSQL 16 on,
+// the creator of a role is a member of it. If that role has rds_iam, a server may
+// count its creator, the administrator, as a member of rds_iam too and refuse the
+// password. Then the open session revokes rds_iam.
 func (h *handler) keepAdmin(ctx context.Context, pool *pgxpool.Pool, roles []role) error {
 	if h.cfg.Roles.RoleAuth != config.RoleAuthIAM {
 		return nil
@@ -34,9 +34,9 @@ func (h *handler) keepAdmin(ctx context.Context, pool *pgxpool.Pool, roles []rol
 	}
 	for _, r := range roles {
 		if _, err := pool.Exec(ctx, `REVOKE rds_iam FROM `+pgx.Identifier{r.name}.Sanitize()); err != nil {
-			return fmt.Errorf("take rds_iam back from role %s, for which this server refuses the administrator's password: %w", r.name, plain(err))
+			return fmt.Errorf("revoke rds_iam from role %s, since this server now refuses the administrator's password: %w", r.name, plain(err))
 		}
 	}
-	return fmt.Errorf("with rds_iam for the functions' roles this server refuses their maker, the administrator, the password; rds_iam was taken back: "+
-		"have another role make them, or take auth \"secret\" in the settings (SQLSTATE %s)", refused.Code)
+	return fmt.Errorf("once the functions' roles have rds_iam, this server refuses the password of their creator, the administrator; rds_iam was revoked: "+
+		"create them as another role, or set auth \"secret\" in the settings (SQLSTATE %s)", refused.Code)
 }

@@ -9,8 +9,8 @@ import (
 	"sumepoller/internal/devstack/server"
 )
 
-// alone gives the test a server of its own. Such a test is not parallel, so that
-// no other sees that server.
+// alone gives the test a new server. The test must not be parallel, so that no other
+// test uses that server.
 func alone(t *testing.T) *stack {
 	t.Helper()
 	mine, err := server.Start(t.Context(), server.Options{})
@@ -23,11 +23,11 @@ func alone(t *testing.T) *stack {
 	return newStack(t)
 }
 
-// A server that, like RDS, takes no password of a member of rds_iam, and that
-// counts whoever made such a member as one.
-func TestTheAdministratorKeepsHisLogin(t *testing.T) {
+// Like RDS, this server refuses the password of a member of rds_iam. It also counts
+// the creator of such a member as one.
+func TestAdmin_KeepsLogin(t *testing.T) {
 	s := alone(t)
-	file := s.text(`SHOW hba_file`)
+	file := s.value(`SHOW hba_file`)
 	rules, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -37,23 +37,23 @@ func TestTheAdministratorKeepsHisLogin(t *testing.T) {
 	}
 	s.mustInvoke(migrated) // with passwords
 	s.exec(s.superuser, `CREATE ROLE rds_iam`, `GRANT "`+s.poller+`" TO `+s.admin+` WITH ADMIN OPTION`,
-		`ALTER ROLE `+s.admin+` SUPERUSER`, // who may grant rds_iam and is no member
+		`ALTER ROLE `+s.admin+` SUPERUSER`, // may grant rds_iam and is not a member
 		`SELECT pg_reload_conf()`, `SELECT pg_sleep(0.2)`)
 	s.h.cfg.Roles = config.Roles{Poller: s.poller, Submit: s.submit, RoleAuth: config.RoleAuthIAM}
-	s.refuses("rds_iam was taken back", `auth "secret"`)
+	s.refuses("rds_iam was revoked", `auth "secret"`)
 	s.exec(s.adminLogin, `SELECT count(*) FROM video_jobs`)
-	if got := s.text(`SELECT coalesce(string_agg(member::regrole::text, ' '), '') FROM pg_auth_members WHERE roleid = 'rds_iam'::regrole`); strings.TrimSpace(got) != "" {
+	if got := s.value(`SELECT coalesce(string_agg(member::regrole::text, ' '), '') FROM pg_auth_members WHERE roleid = 'rds_iam'::regrole`); strings.TrimSpace(got) != "" {
 		t.Errorf("rds_iam is left to %s", got)
 	}
 }
 
-// The plain GRANT would cost the administrator the password on RDS.
-func TestTheGrantOfAnOwnerThatLogsInWithIAMIsNotInherited(t *testing.T) {
+// With the plain GRANT, RDS would refuse the administrator's password.
+func TestAdmin_OwnerWithIAM(t *testing.T) {
 	s := alone(t)
 	s.exec(s.superuser, `CREATE ROLE rds_iam`, `CREATE ROLE app`, `GRANT rds_iam TO app`, `GRANT CREATE ON SCHEMA public TO app`, `SET ROLE app`,
 		`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`)
 	s.refuses("GRANT app TO "+s.admin+" WITH INHERIT FALSE", "run the SQL of make schema as app")
-	if s.text(`SELECT (current_setting('server_version_num')::int >= 160000)::text`) == "true" {
+	if s.value(`SELECT (current_setting('server_version_num')::int >= 160000)::text`) == "true" {
 		s.exec(s.superuser, `GRANT app TO `+s.admin+` WITH INHERIT FALSE`, `GRANT CREATE ON SCHEMA public TO `+s.admin)
 		s.mustInvoke(migrated)
 	}

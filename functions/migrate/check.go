@@ -12,31 +12,31 @@ import (
 	"sumepoller/internal/postgres"
 )
 
-// check finds out whether the other functions will get at what they need, and
-// returns one line for each thing that they will not, and one for each that
-// cannot be found out.
-func (h *handler) check(ctx context.Context, pool *pgxpool.Pool, roles []role) (faults []error, warnings []string) {
+// check checks that the other functions can log in, write to the table and reach
+// the Sume API. It returns one error for each thing that they cannot do, and one
+// warning for each that it could not check.
+func (h *handler) check(ctx context.Context, pool *pgxpool.Pool, roles []role) (problems []error, warnings []string) {
 	for _, r := range roles {
 		as, err := h.loginAs(ctx, pool, r)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("log in as role %s: %s: %s", r.name, oneLine(err), loginCure(r)))
+			problems = append(problems, fmt.Errorf("log in as role %s: %s: %s", r.name, oneLine(err), loginCure(r)))
 			continue
 		}
 		lacks, doubts, err := access(ctx, pool, as, r)
 		postgres.Close(as, closeLimit)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("role %s: %w", r.name, err))
+			problems = append(problems, fmt.Errorf("role %s: %w", r.name, err))
 		}
-		faults, warnings = append(faults, lacks...), append(warnings, doubts...)
+		problems, warnings = append(problems, lacks...), append(warnings, doubts...)
 	}
 	if err := sumeAnswers(ctx, h.cfg.BaseURL); err != nil {
-		faults = append(faults, err)
+		problems = append(problems, err)
 	}
-	return faults, warnings
+	return problems, warnings
 }
 
-// warn tells of rows that will never be due, although they look pending: a
-// column that an adopted table lets be NULL stays so.
+// warn logs how many pending rows will never be due because their next_poll_at is
+// NULL, which an adopted table may allow.
 func (h *handler) warn(ctx context.Context, pool *pgxpool.Pool) {
 	var n int
 	err := pool.QueryRow(ctx, `SELECT count(*) FROM video_jobs WHERE state = 'pending' AND next_poll_at IS NULL`).Scan(&n)
@@ -47,18 +47,18 @@ func (h *handler) warn(ctx context.Context, pool *pgxpool.Pool) {
 
 func loginCure(r role) string {
 	if r.auth == config.RoleAuthIAM {
-		return "turn IAM authentication on at the database, and let the functions' roles rds-db:connect as that user of the resource id in the settings"
+		return "turn on IAM authentication of the database, and allow the functions' roles rds-db:connect for that user and the resource id of the settings"
 	}
-	return "let pg_hba.conf, or the parameter group, allow that role a password by scram-sha-256"
+	return "allow scram-sha-256 passwords for that role in pg_hba.conf, or in the parameter group"
 }
 
-// sumeAnswers takes any HTTP answer as a sign of life: no key is sent.
+// sumeAnswers checks that the Sume API answers, with any HTTP status: it sends no key.
 func sumeAnswers(ctx context.Context, baseURL string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, baseURL, nil)
 	if err != nil {
-		return fmt.Errorf("%s: no address", config.APIBaseURL)
+		return fmt.Errorf("%s: not an address", config.APIBaseURL)
 	}
 	client := &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
@@ -66,7 +66,7 @@ func sumeAnswers(ctx context.Context, baseURL string) error {
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("the Sume API at %s does not answer from here: give the functions' subnets a way out (a NAT gateway), and their security group port 443", request.URL.Host)
+		return fmt.Errorf("the Sume API at %s does not answer from here: give the functions' subnets a route to the internet (a NAT gateway), and allow port 443 in their security group", request.URL.Host)
 	}
 	return answer.Body.Close()
 }

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// firstAttempt bounds the first attempt to log in, laterAttempt each further
-	// one: a connection that is silent at first may be answered late or never.
+	// firstAttempt limits the first attempt to log in, laterAttempt each later one:
+	// a database that is waking up may answer a connection late or never.
 	firstAttempt = 10 * time.Second
 	laterAttempt = time.Minute
 	attemptPause = time.Second
-	refusedLimit = time.Minute // of waiting for a port where nobody listens
+	refusedLimit = time.Minute // of waiting for a port on which no process listens
 
-	dialLimit  = 5 * time.Second  // of each look-up and each dial of a check
-	loginLimit = 20 * time.Second // of a login, the secret's fetch included
-	closeLimit = time.Second      // of taking leave
+	dialLimit  = 5 * time.Second  // of each DNS lookup and each dial of a check
+	loginLimit = 20 * time.Second // of a login, including the fetch of the secret
+	closeLimit = time.Second      // of closing a pool
 )
 
-// connect logs in as the administrator. A database that is waking up is waited
-// for until ctx's time less its reserve is over: one that is silent, that closes
-// connections or that says it cannot take them yet; one that refuses
-// connections for refusedLimit at most. What waiting does not change fails at
-// once. The error says how far it came.
+// connect logs in as the administrator. It waits for a database that is waking up,
+// until the reserve of ctx's time begins: one that does not answer, closes
+// connections or reports that it is starting. If connections are refused, it waits
+// for refusedLimit at most. Other errors are returned at once. The error says
+// whether name, port or login failed.
 func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	within, cancel := lessReserve(ctx)
 	defer cancel()
@@ -52,7 +52,7 @@ func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 			return nil, unreached(ctx, err)
 		}
 		if database.ConnectTimeout == firstAttempt {
-			h.log.InfoContext(ctx, "the database does not take connections yet: waiting")
+			h.log.InfoContext(ctx, "the database does not accept connections yet: waiting")
 		}
 		database.ConnectTimeout = laterAttempt
 	}
@@ -90,7 +90,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unreached says how far a login came that failed.
+// unreached finds the cause of a failed login: the name, the port, or err itself.
 func unreached(ctx context.Context, err error) error {
 	var refused *pgconn.ConnectError
 	if errors.As(err, &refused) {
@@ -101,8 +101,8 @@ func unreached(ctx context.Context, err error) error {
 	return err
 }
 
-// reach finds out whether it is the network that keeps the database away:
-// first the name, then the port. TLS and the login speak for themselves.
+// reach checks the network between here and the database: first the name, then the
+// port. Errors of TLS and of the login need no further check.
 func reach(ctx context.Context, c *pgconn.Config) error {
 	if len(c.Host) > 0 && c.Host[0] == '/' {
 		return nil
@@ -110,24 +110,24 @@ func reach(ctx context.Context, c *pgconn.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	if _, err := net.DefaultResolver.LookupHost(ctx, c.Host); err != nil {
-		return fmt.Errorf("database: the name %s does not resolve: correct the host in the settings, and have the VPC resolve names (enableDnsSupport)", c.Host)
+		return fmt.Errorf("database: the name %s does not resolve: correct the host in the settings, or turn on DNS in the VPC (enableDnsSupport)", c.Host)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))))
 	if err != nil {
-		return fmt.Errorf("database: port %d of %s does not answer: let the functions' security group in at the database's, and let the subnets' routes and network ACLs through", c.Port, c.Host)
+		return fmt.Errorf("database: port %d of %s does not answer: allow the functions' security group in the database's, and check the subnets' routes and network ACLs", c.Port, c.Host)
 	}
 	return conn.Close()
 }
 
-// loginAs opens a pool as a role, in the way that the functions do, and its
-// first connection. The caller closes it.
+// loginAs opens a pool as a role, as the functions do, with a first connection. The
+// caller closes it.
 func (h *handler) loginAs(ctx context.Context, pool *pgxpool.Pool, r role) (*pgxpool.Pool, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	admin := pool.Config().ConnConfig
 	if r.secret != "" {
 		config := pool.Config()
-		config.BeforeConnect = nil // which would log in as the administrator
+		config.BeforeConnect = nil // it would log in as the administrator
 		config.ConnConfig.User, config.ConnConfig.Password = r.name, r.password
 		as, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {

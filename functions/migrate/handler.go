@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// longest bounds an invocation that has no deadline.
+	// longest limits an invocation that has no deadline.
 	longest = 10 * time.Minute
-	// reserve is kept of an invocation's time for the answer and the checks.
+	// reserve is the end of an invocation's time, kept for the answer and the checks.
 	reserve = 20 * time.Second
 )
 
@@ -30,8 +30,8 @@ type handler struct {
 	log   *slog.Logger
 }
 
-// Invoke serves one invocation: lambda.Handler, since a handler with a typed
-// event refuses an empty payload.
+// Invoke implements lambda.Handler, since a handler with a typed event refuses an
+// empty payload.
 func (h *handler) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	result, err := h.run(ctx)
 	for _, warning := range result.Warnings {
@@ -45,7 +45,7 @@ func (h *handler) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return json.Marshal(result)
 }
 
-// run migrates, makes the roles and checks.
+// run migrates, makes the roles and checks what the other functions need.
 func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	h.cache.Rearm()
 	ctx, cancel := context.WithTimeout(ctx, longest)
@@ -76,24 +76,23 @@ func (h *handler) run(ctx context.Context) (migrations.Result, error) {
 	if err := h.keepAdmin(ctx, pool, roles); err != nil {
 		return result, err
 	}
-	faults, warnings := h.check(ctx, pool, roles)
+	problems, warnings := h.check(ctx, pool, roles)
 	result.Warnings = append(result.Warnings, warnings...)
-	return result, errors.Join(faults...)
+	return result, errors.Join(problems...)
 }
 
-// rightDatabase refuses an administrator's secret that leads to another
-// database than the one that the other functions are told: what a secret names
-// goes before the variables.
+// rightDatabase checks that the administrator's secret names the database that the
+// other functions use: the dbname of a secret wins over the variable.
 func (h *handler) rightDatabase(at string) error {
 	want := h.cfg.Database.Name
 	if h.cfg.Database.URL != "" || want == "" || at == want {
 		return nil
 	}
-	return fmt.Errorf("secret %s names the database %q, %s says %q: take dbname out of the secret, or make them agree",
+	return fmt.Errorf("secret %s names the database %q, %s says %q: remove dbname from the secret, or make the two equal",
 		h.cfg.Database.SecretID, at, config.DatabaseName, want)
 }
 
-// lessReserve ends early enough for an error to be answered and logged.
+// lessReserve ends before ctx, so that there is time to answer and log an error.
 func lessReserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-func TestWithoutRolesItMigratesAndDoesNothingElse(t *testing.T) {
+func TestInvoke_NoRoles(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.h.cfg.Roles = config.Roles{}
@@ -22,12 +22,12 @@ func TestWithoutRolesItMigratesAndDoesNothingElse(t *testing.T) {
 			t.Errorf("payload %q: got %s, error %v", payload, got, err)
 		}
 	}
-	if got := s.text(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
+	if got := s.value(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
 		t.Error("a role was made")
 	}
 }
 
-func TestTheAdministratorsLoginFromASecret(t *testing.T) {
+func TestInvoke_AdminSecret(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	u, err := url.Parse(s.adminLogin)
@@ -48,7 +48,7 @@ func TestTheAdministratorsLoginFromASecret(t *testing.T) {
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
 }
 
-func TestADatabaseThatCannotBeReached(t *testing.T) {
+func TestConnect_Unreachable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		url  func(*url.URL)
@@ -68,7 +68,7 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 			}
 			c.url(u)
 			s.h.cfg.Database.URL = u.String()
-			if name == "a port where nobody listens" { // which a database that starts shows too
+			if name == "a port where nobody listens" { // a database that is starting refuses connections too
 				s.within = 5 * time.Second
 			}
 			s.refuses(c.want...)
@@ -76,7 +76,7 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 	}
 }
 
-func TestPendingRowsThatAreNeverDueAreTold(t *testing.T) {
+func TestInvoke_NeverDue(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	var log strings.Builder
@@ -89,7 +89,7 @@ func TestPendingRowsThatAreNeverDueAreTold(t *testing.T) {
 	}
 }
 
-func TestRowsHiddenFromARoleAreTold(t *testing.T) {
+func TestAccess_HiddenRows(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.exec(s.adminLogin, `CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`,
@@ -103,7 +103,7 @@ func TestRowsHiddenFromARoleAreTold(t *testing.T) {
 	s.mustInvoke(again)
 }
 
-func TestTablesBeyondThePublicSchemaAreFound(t *testing.T) {
+func TestInvoke_OtherSchema(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.exec(s.adminLogin, `CREATE SCHEMA "video jobs"`, `ALTER ROLE `+s.admin+` SET search_path = "video jobs"`)
@@ -111,7 +111,7 @@ func TestTablesBeyondThePublicSchemaAreFound(t *testing.T) {
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
 }
 
-func TestChecksTellWhatTheOthersWillLack(t *testing.T) {
+func TestCheck_Unreachable(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.h.cfg.BaseURL = "http://127.0.0.1:1/v1"

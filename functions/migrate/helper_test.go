@@ -22,8 +22,8 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// own is a server of these tests' own: roles belong to a whole server,
-// and passwords mean something on it.
+// own is a server for these tests only, since roles belong to a whole server. It
+// checks passwords.
 var own *server.Server
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -57,11 +57,11 @@ func secretOf(user, password string) string {
 	return fmt.Sprintf(`{"username": %q, "password": %q}`, user, password)
 }
 
-// adminPassword holds every letter that a careless connection string breaks on.
+// adminPassword has the characters that break a connection string without escaping.
 const adminPassword = `a#d%m?i/n:@[ ]`
 
-// stack is one installation: a database that its administrator owns, as on
-// RDS, where that is no superuser.
+// stack is one installation: a database whose owner is its administrator and no
+// superuser, as on RDS.
 type stack struct {
 	t                     *testing.T
 	h                     *handler
@@ -69,13 +69,13 @@ type stack struct {
 	poller, submit        string
 	vault                 vault
 	superuser, adminLogin string
-	within                time.Duration // of an invocation, where not zero
+	within                time.Duration // time of an invocation; 0: no limit
 }
 
 var stacks atomic.Int64
 
-// newStack makes a database and its administrator, and configures migrate for
-// it. Each test has names of its own, so nothing needs to be taken away.
+// newStack makes a database and its administrator, and configures migrate for it.
+// All names are unique, so that nothing needs a cleanup.
 func newStack(t *testing.T) *stack {
 	t.Helper()
 	n := stacks.Add(1)
@@ -101,7 +101,7 @@ func newStack(t *testing.T) *stack {
 	return s
 }
 
-// url names the stack's database, with another login where user is given.
+// url returns the address of the stack's database, with another login if user is set.
 func (s *stack) url(base, user, password string) string {
 	s.t.Helper()
 	u, err := url.Parse(base)
@@ -139,8 +139,8 @@ func (s *stack) try(databaseURL string, statements ...string) error {
 	return nil
 }
 
-// text returns the one value of a query as the superuser sees it.
-func (s *stack) text(query string, args ...any) string {
+// value returns the one value of a query as the superuser sees it.
+func (s *stack) value(query string, args ...any) string {
 	s.t.Helper()
 	conn, err := pgx.Connect(s.t.Context(), s.superuser)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *stack) text(query string, args ...any) string {
 	return got
 }
 
-// invoke runs the function with no payload. No output of it may hold a
+// invoke runs the function without a payload, and checks that no error holds a
 // password.
 func (s *stack) invoke() (string, error) {
 	s.t.Helper()
@@ -180,16 +180,16 @@ func (s *stack) mustInvoke(want string) {
 	}
 }
 
-// refuses invokes and wants an error of one line that holds each text.
+// refuses invokes and wants an error of one line that contains each string.
 func (s *stack) refuses(want ...string) {
 	s.t.Helper()
 	answer, err := s.invoke()
 	if err == nil {
 		s.t.Fatalf("got %s, want an error with %q", answer, want)
 	}
-	for _, text := range want {
-		if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") {
-			s.t.Errorf("got %v, want one line with %q", err, text)
+	for _, part := range want {
+		if !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "\n") {
+			s.t.Errorf("got %v, want one line with %q", err, part)
 		}
 	}
 }

@@ -1,12 +1,12 @@
-// Command migrate is the Lambda function that brings the database to the
-// schema, at a deploy or by hand. It takes any payload or none and answers the
-// schema's version before and after. Given the names of two roles, it makes them
-// or brings them up to date, each with the rights it needs and no more, and
-// checks that all that the other functions need can be reached.
+// Command migrate is the Lambda function that brings the schema up to date, at a
+// deploy or by hand. It takes any payload or none and answers the schema's version
+// before and after. If the configuration names two roles, it makes or updates them,
+// each with only the rights that it needs, and checks that the other functions can
+// reach the database and the Sume API.
 //
-// It may run again, and at the same time as another. An error is one line for
-// each fault, which names the cure and holds no password; logs go to standard
-// error. A faulty configuration ends the start, with one line per fault.
+// It can run again, and at the same time as another migrate. Its error has one line
+// for each problem, which says what to do and holds no password. Logs go to standard
+// error. An invalid configuration ends the start, with one line for each error.
 package main
 
 import (

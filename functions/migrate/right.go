@@ -11,7 +11,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// table is one of ours as the database has it.
+// table describes one of the product's tables.
 type table struct {
 	Schema, Name, Owner string
 	Mine                bool     // the session has the owner's rights
@@ -30,8 +30,7 @@ SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner) AS ow
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass($1)`
 
-// grant gives the role its rights on the tables, and takes what it has beyond
-// them.
+// grant gives the role its rights on the tables, and revokes all others.
 func grant(ctx context.Context, tx pgx.Tx, r role) error {
 	name := pgx.Identifier{r.name}.Sanitize()
 	database := pgx.Identifier{tx.Conn().Config().Database}.Sanitize()
@@ -46,7 +45,7 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 		}
 		t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[table])
 		if err != nil {
-			return fmt.Errorf("look at table %s: %w", of, err)
+			return fmt.Errorf("read table %s: %w", of, err)
 		}
 		if schema := (pgx.Identifier{t.Schema}).Sanitize(); !slices.Contains(schemas, schema) {
 			schemas = append(schemas, schema)
@@ -55,7 +54,7 @@ func grant(ctx context.Context, tx pgx.Tx, r role) error {
 			return err
 		}
 	}
-	// Beyond the usual schema the role must look where the tables are.
+	// Outside the schema public, the role needs a search_path to find the tables.
 	if !slices.Equal(schemas, []string{`"public"`}) {
 		path := `ALTER ROLE ` + name + ` IN DATABASE ` + database + ` SET search_path = ` + strings.Join(schemas, ", ")
 		if err := execute(ctx, tx, []string{path}); err != nil {
@@ -77,7 +76,7 @@ func grantOn(ctx context.Context, tx pgx.Tx, name string, t table, rights string
 	if rights != "" {
 		statements = append(statements, `GRANT `+rights+` ON `+on+` TO `+name)
 	}
-	// A serial column of the user's takes its default from a sequence.
+	// A serial column of the user takes its default from a sequence.
 	if strings.Contains(rights, "INSERT") {
 		for _, sequence := range t.Sequences {
 			statements = append(statements, `GRANT USAGE ON SEQUENCE `+sequence+` TO `+name)
@@ -105,15 +104,15 @@ SELECT concat_ws(', ',
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass('video_jobs')`
 
-// verify looks whether the database's and the schema's owner let the role in:
-// a GRANT by somebody who may not give it is a warning to the server, no error.
+// verify checks that the role has the rights on the database and the schema: for a
+// GRANT by a role that may not give it, the server only warns.
 func verify(ctx context.Context, tx pgx.Tx, r role) error {
 	var lacking string
 	if err := tx.QueryRow(ctx, verifySQL, r.name).Scan(&lacking); err != nil {
 		return err
 	}
 	if lacking != "" {
-		return fmt.Errorf("the administrator may not let it in: have the owner run %s", lacking)
+		return fmt.Errorf("the administrator may not give it access: run as the owner: %s", lacking)
 	}
 	return nil
 }

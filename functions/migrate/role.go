@@ -14,7 +14,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// role is a login of another function.
+// role is the database role of another function.
 type role struct {
 	name     string
 	auth     string // config.RoleAuthIAM or config.RoleAuthSecret
@@ -23,16 +23,16 @@ type role struct {
 	rights   migrations.Rights
 }
 
-// limits are defaults of each role in this database, so that they hold through
-// a transaction pooler too. They stop what hangs; no statement comes near.
+// limits are set as defaults of each role in this database, so that they also work
+// through a transaction pooler. They end a statement that hangs; no statement of the
+// product needs nearly so long.
 var limits = [][2]string{
 	{"statement_timeout", "30s"},
 	{"lock_timeout", "10s"},
 	{"idle_in_transaction_session_timeout", "30s"},
 }
 
-// roles returns the roles of the configuration, with the passwords of their
-// secrets.
+// roles returns the configured roles, with the passwords from their secrets.
 func (h *handler) roles(ctx context.Context) ([]role, error) {
 	c := h.cfg.Roles
 	roles := []role{
@@ -48,19 +48,18 @@ func (h *handler) roles(ctx context.Context) ([]role, error) {
 			return nil, fmt.Errorf("secret: %w", err)
 		}
 		if login.Username != r.name {
-			return nil, fmt.Errorf("secret: %s: its username is not the role %s: write that name into it, or name its role in the settings", r.secret, r.name)
+			return nil, fmt.Errorf("secret: %s: its username is not the role %s: write that name into the secret, or name the secret's role in the settings", r.secret, r.name)
 		}
 		roles[i].password = login.Password
 	}
 	return roles, nil
 }
 
-// rolesKey is the advisory lock of whoever makes roles; it ends with its
-// transaction. "roles" in ASCII.
+// rolesKey is the advisory lock for making roles: "roles" in ASCII.
 const rolesKey int64 = 0x726f6c6573
 
-// makeRoles makes the roles, or brings them up to date, in one transaction:
-// who is logged in with one of them sees the old rights or the new ones.
+// makeRoles makes or updates the roles in one transaction, so that a session of one
+// of them has either the old rights or the new ones.
 func makeRoles(ctx context.Context, pool *pgxpool.Pool, roles []role) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, rolesKey); err != nil {
@@ -94,9 +93,9 @@ SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
 	var statements []string
 	switch {
 	case me:
-		return errors.New("it is the administrator's own: name another in the settings")
+		return errors.New("it is the administrator's role: name another in the settings")
 	case r.auth == config.RoleAuthIAM && !iam:
-		return errors.New("this server has no role rds_iam, so IAM cannot log in: take auth \"secret\" in the settings, or a database of RDS or Aurora")
+		return errors.New("this server has no role rds_iam, so it has no IAM login: set auth \"secret\" in the settings, or use RDS or Aurora")
 	case !exists:
 		statements = append(statements, `CREATE ROLE `+name)
 	}
@@ -107,7 +106,7 @@ SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
 		if err != nil {
 			return fmt.Errorf("secret %s: %w", r.secret, err)
 		}
-		// A member of rds_iam can no longer use a password.
+		// A member of rds_iam cannot use a password.
 		if member {
 			statements = append(statements, `REVOKE rds_iam FROM `+name)
 		}
@@ -129,12 +128,12 @@ func execute(ctx context.Context, tx pgx.Tx, statements []string) error {
 	return nil
 }
 
-// literal quotes a text for a statement that takes no parameters.
-func literal(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
+// literal quotes a string for a statement that takes no parameters.
+func literal(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
 
 // plain reduces a server's error to its message, on one line.
 func plain(err error) error {
-	pgErr, ok := err.(*pgconn.PgError) //nolint:errorlint // one that was given words is left as it is
+	pgErr, ok := err.(*pgconn.PgError) //nolint:errorlint // a wrapped error has words already and stays as it is
 	if !ok {
 		return err
 	}

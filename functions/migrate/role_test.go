@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -10,14 +11,15 @@ import (
 
 	"sumepoller/internal/config"
 	"sumepoller/internal/secrets"
+	"sumepoller/migrations"
 )
 
-const (
-	migrated = `{"from":0,"to":3}`
-	again    = `{"from":3,"to":3}`
+var (
+	migrated = fmt.Sprintf(`{"from":0,"to":%d}`, migrations.Latest)
+	again    = fmt.Sprintf(`{"from":%d,"to":%[1]d}`, migrations.Latest)
 )
 
-// denied runs statements that a role has no right to.
+// denied runs statements that a role has no right to run.
 func (s *stack) denied(login string, statements ...string) {
 	s.t.Helper()
 	for _, statement := range statements {
@@ -29,7 +31,7 @@ func (s *stack) denied(login string, statements ...string) {
 	}
 }
 
-func TestRolesDoTheirWorkAndNoMore(t *testing.T) {
+func TestRoles_Rights(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.mustInvoke(migrated)
@@ -62,20 +64,20 @@ func TestRolesDoTheirWorkAndNoMore(t *testing.T) {
 	}
 }
 
-func TestRolesHaveTimeoutsOfTheirOwn(t *testing.T) {
+func TestRoles_Timeouts(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.mustInvoke(migrated)
-	got := s.text(`SELECT string_agg(setting, ' ' ORDER BY setting) FROM pg_db_role_setting, unnest(setconfig) AS setting WHERE setrole = quote_ident($1)::regrole`, s.poller)
+	got := s.value(`SELECT string_agg(setting, ' ' ORDER BY setting) FROM pg_db_role_setting, unnest(setconfig) AS setting WHERE setrole = quote_ident($1)::regrole`, s.poller)
 	if want := "idle_in_transaction_session_timeout=30s lock_timeout=10s statement_timeout=30s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := s.text(`SELECT left(rolpassword, 19) FROM pg_authid WHERE rolname = $1`, s.poller); got != "SCRAM-SHA-256$4096:" {
+	if got := s.value(`SELECT left(rolpassword, 19) FROM pg_authid WHERE rolname = $1`, s.poller); got != "SCRAM-SHA-256$4096:" {
 		t.Errorf("the password is kept as %s", got)
 	}
 }
 
-func TestMigratingAgainTakesRightsBackAndFollowsThePassword(t *testing.T) {
+func TestRoles_Again(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.mustInvoke(migrated)
@@ -91,7 +93,7 @@ func TestMigratingAgainTakesRightsBackAndFollowsThePassword(t *testing.T) {
 	}
 }
 
-func TestMigratorsAtOnceBothMakeTheRoles(t *testing.T) {
+func TestRoles_Concurrent(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	var all sync.WaitGroup
@@ -106,7 +108,7 @@ func TestMigratorsAtOnceBothMakeTheRoles(t *testing.T) {
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `SELECT count(*) FROM video_jobs`)
 }
 
-func TestRolesOnAnAdoptedTableWithASerialColumn(t *testing.T) {
+func TestRoles_SerialColumn(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.exec(s.adminLogin, `CREATE TABLE video_jobs (id serial, job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`)
@@ -114,14 +116,14 @@ func TestRolesOnAnAdoptedTableWithASerialColumn(t *testing.T) {
 	s.exec(s.url(s.superuser, s.submit, "second pw"), `INSERT INTO video_jobs (job_id) VALUES ('job_1')`)
 }
 
-func TestCase32RolesOnATableThatAnotherRoleOwns(t *testing.T) {
+func TestRoles_OtherOwner(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	app := s.database + "_app"
 	s.exec(s.superuser, `CREATE ROLE `+app, `GRANT CREATE ON SCHEMA public TO `+app, `SET ROLE `+app,
 		`CREATE TABLE video_jobs (job_id text PRIMARY KEY, state text, next_poll_at timestamptz)`)
 	s.refuses("GRANT " + app + " TO " + s.admin)
-	if got := s.text(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
+	if got := s.value(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.poller); got != "0" {
 		t.Error("a role was made although nothing was migrated")
 	}
 	s.exec(s.superuser, `ALTER ROLE `+s.admin+` NOINHERIT`, `GRANT `+app+` TO `+s.admin, `GRANT CREATE ON SCHEMA public TO `+s.admin)
@@ -129,12 +131,12 @@ func TestCase32RolesOnATableThatAnotherRoleOwns(t *testing.T) {
 	s.exec(s.url(s.superuser, s.poller, "first'pw"), `UPDATE video_jobs SET polls = 1`)
 }
 
-func TestRolesThatLogInWithIAM(t *testing.T) {
+func TestRoles_IAM(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.mustInvoke(migrated)
 	s.h.cfg.Roles = config.Roles{Poller: s.poller, Submit: s.submit, RoleAuth: config.RoleAuthIAM}
-	s.refuses("no role rds_iam", `take auth "secret"`)
+	s.refuses("no role rds_iam", `set auth "secret"`)
 
 	s.exec(s.superuser, `CREATE ROLE rds_iam`, `GRANT rds_iam TO `+s.admin+` WITH ADMIN OPTION`)
 	pool, err := s.h.connect(t.Context())
@@ -147,7 +149,7 @@ func TestRolesThatLogInWithIAM(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := func() string {
-		return s.text(`SELECT count(*)::text FROM pg_auth_members WHERE roleid = 'rds_iam'::regrole AND member::regrole::text LIKE '%'||$1||'%'`, s.poller)
+		return s.value(`SELECT count(*)::text FROM pg_auth_members WHERE roleid = 'rds_iam'::regrole AND member::regrole::text LIKE '%'||$1||'%'`, s.poller)
 	}
 	for range 2 {
 		if err := makeRoles(t.Context(), pool, roles); err != nil {
@@ -165,7 +167,7 @@ func TestRolesThatLogInWithIAM(t *testing.T) {
 	}
 }
 
-func TestRolesThatCannotBeMade(t *testing.T) {
+func TestRoles_Refused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*stack)
@@ -173,10 +175,10 @@ func TestRolesThatCannotBeMade(t *testing.T) {
 	}{
 		"the administrator's own": {func(s *stack) {
 			s.h.cfg.Roles.Poller, s.vault["poller"] = s.admin, secretOf(s.admin, "x")
-		}, "it is the administrator's own"},
+		}, "it is the administrator's role"},
 		"a secret of another role": {func(s *stack) { s.vault["submit"] = secretOf("someone", "x") }, "secret: submit: its username is not the role"},
 		"a missing secret":         {func(s *stack) { delete(s.vault, "submit") }, "secret: submit: not found"},
-		"letters beyond ASCII":     {func(s *stack) { s.vault["poller"] = secretOf(s.poller, "pässwort") }, "secret poller: its password holds letters beyond printable ASCII"},
+		"letters beyond ASCII":     {func(s *stack) { s.vault["poller"] = secretOf(s.poller, "pässwort") }, "secret poller: its password has characters outside printable ASCII"},
 		"no right to make roles":   {func(s *stack) { s.exec(s.superuser, `ALTER ROLE `+s.admin+` NOCREATEROLE`) }, "make role " /* name */},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,14 +186,14 @@ func TestRolesThatCannotBeMade(t *testing.T) {
 			s := newStack(t)
 			c.change(s)
 			s.refuses(c.want)
-			if got := s.text(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.submit); got != "0" {
+			if got := s.value(`SELECT count(*)::text FROM pg_roles WHERE rolname = $1`, s.submit); got != "0" {
 				t.Error("a role was left behind")
 			}
 		})
 	}
 }
 
-func TestScramVerifierNeverRepeats(t *testing.T) {
+func TestScramVerifier_Salt(t *testing.T) {
 	t.Parallel()
 	first, err := scramVerifier("x")
 	second, _ := scramVerifier("x")

@@ -16,14 +16,13 @@ const (
 	scramSaltLength = 16
 )
 
-// scramVerifier returns what PostgreSQL keeps of a password, so that the
-// password itself stands in no statement and so in no log of the server.
-// Passwords are printable ASCII: beyond it what is typed and what is hashed may
-// differ.
+// scramVerifier returns what PostgreSQL stores for a password, so that no statement,
+// and so no server log, contains the password. It takes printable ASCII only: other
+// characters have several encodings, and a client may hash another one.
 func scramVerifier(password string) (string, error) {
 	for _, r := range password {
 		if r < ' ' || r > '~' {
-			return "", errors.New("its password holds letters beyond printable ASCII: generate another")
+			return "", errors.New("its password has characters outside printable ASCII: generate another")
 		}
 	}
 	salt := make([]byte, scramSaltLength)

@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// sleeper stands before a database and keeps clients waiting, as one that is
-// resumed from a pause does.
+// sleeper is a proxy that keeps the clients of a database waiting, as a database
+// does that resumes from a pause.
 type sleeper struct {
 	listener net.Listener
 	server   string
 	accepted atomic.Int64
-	// greet handles the nth connection, from 1, and reports whether it goes
-	// through to the server.
+	// greet handles the nth connection, from 1, and reports whether it is passed
+	// on to the server.
 	greet func(n int64, conn net.Conn) bool
 }
 
@@ -53,7 +53,7 @@ func (s *sleeper) serve(conn net.Conn) {
 	_, _ = io.Copy(conn, server)
 }
 
-// notYet answers a start-up as a server does that is starting.
+// notYet answers a login as a server does that is starting.
 func notYet(conn net.Conn) {
 	backend := pgproto3.NewBackend(conn, conn)
 	for {
@@ -74,8 +74,8 @@ func notYet(conn net.Conn) {
 	}
 }
 
-// A deploy to a database that pauses when idle failed, since its first
-// connection takes 15 s and more.
+// A database that pauses when idle takes 15 s and more for its first connection,
+// which must not fail a deploy.
 func TestConnect_WakingUp(t *testing.T) {
 	t.Parallel()
 	const asleep = 15 * time.Second
