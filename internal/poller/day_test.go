@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 func TestADayThatNeverFinishesIsSpentToItsEndAndNotBeyond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 100 * time.Millisecond, Hint: time.Second}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 100 * time.Millisecond, Hint: time.Second}
 		midnight := time.Now()
 		for i := range 50 {
 			id := fmt.Sprintf("job_%02d", i)
@@ -48,8 +48,8 @@ func TestADayThatNeverFinishesIsSpentToItsEndAndNotBeyond(t *testing.T) {
 
 func TestABurstInAnIdleDayIsFollowedAtTheServersPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 100 * time.Millisecond, Hint: 15 * time.Second}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 100 * time.Millisecond, Hint: 15 * time.Second}
 		s := defaults()
 		s.ReadsPerDay = 10_000
 		p := poller.New(s, quiet())
@@ -70,8 +70,8 @@ func TestABurstInAnIdleDayIsFollowedAtTheServersPace(t *testing.T) {
 
 func TestTheDaysSharesAreEvenAndItsEndCostsNoRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 10 * time.Millisecond, Hint: time.Second}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 10 * time.Millisecond, Hint: time.Second}
 		for i := range 50 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, 0)
@@ -98,8 +98,8 @@ func TestTheDaysSharesAreEvenAndItsEndCostsNoRead(t *testing.T) {
 
 func TestAUsedUpDayCostsNoRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Hint: time.Second}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Hint: time.Second}
 		table.Add("job_1", 0)
 		api.Start("job_1", time.Now().Add(100*time.Hour))
 		wait(24*time.Hour - 5*time.Minute)

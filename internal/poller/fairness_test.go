@@ -11,15 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 // crowd is a table of odd rows at the head and good ones behind, with an API
 // that answers for the odd ones what answer returns, and for the good ones completed.
-func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*simulation.Table, *simulation.API) {
-	table := simulation.NewTable()
-	api := &simulation.API{Latency: 20 * time.Millisecond}
+func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*pollertest.Table, *pollertest.API) {
+	table := pollertest.NewTable()
+	api := &pollertest.API{Latency: 20 * time.Millisecond}
 	for i := range odd {
 		table.Add(fmt.Sprintf("a_odd_%03d", i), time.Duration(i-2000)*time.Second)
 	}
@@ -110,7 +110,7 @@ func TestFairness_401IsOfItsRow(t *testing.T) {
 func TestFairness_SlowRowsAtTheHead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		for i := range 40 {
 			table.Add(fmt.Sprintf("slow_%03d", i), -time.Hour)
 		}
@@ -139,7 +139,7 @@ func (slowAtHead) Status(ctx context.Context, id string) (poller.Answer, error) 
 
 // lateClaims delivers claims after a while.
 type lateClaims struct {
-	*simulation.Table
+	*pollertest.Table
 	wait time.Duration
 }
 
@@ -152,7 +152,7 @@ func (l lateClaims) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Cl
 func TestRead_429WhileAClaimIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		for i := range 200 {
 			table.Add(fmt.Sprintf("job_%03d", i), -time.Hour)
 		}
@@ -191,7 +191,7 @@ func (f reader) Status(ctx context.Context, id string) (poller.Answer, error) { 
 // declining is a table that refuses to finish one row, and to record its error
 // as well where both is set.
 type declining struct {
-	*simulation.Table
+	*pollertest.Table
 	id   string
 	both bool
 }
@@ -242,7 +242,7 @@ func TestSettled_Declined(t *testing.T) {
 }
 
 // unclaimable is a table whose looks show a due row that no claim gets.
-type unclaimable struct{ *simulation.Table }
+type unclaimable struct{ *pollertest.Table }
 
 func (u unclaimable) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
 	got, err := u.Table.Claim(ctx, poller.ClaimRequest{Lease: r.Lease, For: r.For, PaceLine: r.PaceLine})
@@ -252,12 +252,12 @@ func (u unclaimable) Claim(ctx context.Context, r poller.ClaimRequest) (poller.C
 func TestRun_DueAndNotClaimable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		table.Add("job_1", -time.Minute)
 		s := defaults()
 		s.Budget = 5 * time.Second
 		began := time.Now()
-		sum := mustPass(t, poller.New(s, quiet()), unclaimable{table}, &simulation.API{})
+		sum := mustPass(t, poller.New(s, quiet()), unclaimable{table}, &pollertest.API{})
 		if took := time.Since(began); sum.Stopped != poller.StoppedBudget || sum.DueRemaining != 1 || took != s.Budget {
 			t.Errorf("got %s after %v with %d due, want budget after %v with 1", sum.Stopped, took, sum.DueRemaining, s.Budget)
 		}

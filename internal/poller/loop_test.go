@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 // defaults are the contract's, with the API's limits lifted.
@@ -62,8 +62,8 @@ func answerFault(status int) (poller.Answer, error, bool) {
 
 func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 50 * time.Millisecond, Hint: time.Second}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 50 * time.Millisecond, Hint: time.Second}
 		for i := range 62 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, 0)
@@ -90,9 +90,9 @@ func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
 
 func TestAnIdleRunReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		table.Add("job_1", time.Hour)
-		sum := mustPass(t, poller.New(defaults(), quiet()), table, &simulation.API{})
+		sum := mustPass(t, poller.New(defaults(), quiet()), table, &pollertest.API{})
 		if sum.Stopped != poller.StoppedDrained || sum.ElapsedSeconds > 0.1 {
 			t.Errorf("got %s after %g s, want drained at once", sum.Stopped, sum.ElapsedSeconds)
 		}
@@ -101,8 +101,8 @@ func TestAnIdleRunReturnsAtOnce(t *testing.T) {
 
 func TestTheMinutesHeadersAreObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 50 * time.Millisecond, PerMinute: 120}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 50 * time.Millisecond, PerMinute: 120}
 		for i := range 400 {
 			id := fmt.Sprintf("job_%03d", i)
 			table.Add(id, 0)
@@ -130,8 +130,8 @@ func TestTheMinutesHeadersAreObeyed(t *testing.T) {
 
 func TestOnesOwnLimitHoldsInAnyMinuteOverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 900 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 900 * time.Millisecond}
 		for i := range 400 {
 			id := fmt.Sprintf("job_%03d", i)
 			table.Add(id, 0)
@@ -154,7 +154,7 @@ func TestOnesOwnLimitHoldsInAnyMinuteOverRuns(t *testing.T) {
 
 func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		api := slow{3 * time.Second}
 		for i := range 500 {
 			table.Add(fmt.Sprintf("job_%03d", i), 0)
@@ -177,7 +177,7 @@ func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
 
 func TestARowHeldToTheEndDoesNotFailTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		table.Add("job_1", 0)
 		table.Add("job_2", 0)
 		held := holding{Table: table, id: "job_2"}
@@ -190,7 +190,7 @@ func TestARowHeldToTheEndDoesNotFailTheRun(t *testing.T) {
 
 // holding is a table in which another program holds one row.
 type holding struct {
-	*simulation.Table
+	*pollertest.Table
 	id string
 }
 

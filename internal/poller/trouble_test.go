@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 20 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 20 * time.Millisecond}
 		for i := range 76 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, time.Duration(i-100)*time.Second)
@@ -39,8 +39,8 @@ func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
 
 func TestFiveRowsRefusedFirstMeanTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 20 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 20 * time.Millisecond}
 		for i := range 100 {
 			table.Add(fmt.Sprintf("job_%02d", i), 0)
 		}
@@ -59,8 +59,8 @@ func TestFiveRowsRefusedFirstMeanTheKey(t *testing.T) {
 
 func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 20 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 20 * time.Millisecond}
 		for i := range 100 {
 			table.Add(fmt.Sprintf("job_%02d", i), time.Duration(i-100)*time.Second)
 		}
@@ -84,8 +84,8 @@ func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
 
 func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 20 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 20 * time.Millisecond}
 		for i := range 4 {
 			table.Add(fmt.Sprintf("job_%02d", i), 0)
 		}
@@ -101,8 +101,8 @@ func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
 
 func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 5 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 5 * time.Millisecond}
 		down := true
 		for i := range 2000 {
 			id := fmt.Sprintf("job_%04d", i)
@@ -133,8 +133,8 @@ func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
 
 func TestAPanicCostsThatReadAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
-		api := &simulation.API{Latency: 5 * time.Millisecond}
+		table := pollertest.NewTable()
+		api := &pollertest.API{Latency: 5 * time.Millisecond}
 		for _, id := range []string{"job_1", "job_2", "job_3"} {
 			table.Add(id, 0)
 			api.Start(id, time.Now())
@@ -159,9 +159,9 @@ func (p panicky) Status(ctx context.Context, id string) (poller.Answer, error) {
 
 func TestAKeyThatCannotBeHadIsTheSecretsFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := simulation.NewTable()
+		table := pollertest.NewTable()
 		table.Add("job_1", 0)
-		api := &simulation.API{Answer: func(string, int) (poller.Answer, error, bool) {
+		api := &pollertest.API{Answer: func(string, int) (poller.Answer, error, bool) {
 			return poller.Answer{}, &poller.ReadError{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}, true
 		}}
 		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 func TestARunThatUsedUpItsMinuteWaitsOnlyWhereSomethingIsDue(t *testing.T) {
@@ -21,8 +21,8 @@ func TestARunThatUsedUpItsMinuteWaitsOnlyWhereSomethingIsDue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				table := simulation.NewTable()
-				api := &simulation.API{Latency: 50 * time.Millisecond}
+				table := pollertest.NewTable()
+				api := &pollertest.API{Latency: 50 * time.Millisecond}
 				for i := range test.jobs {
 					id := fmt.Sprintf("job_%02d", i)
 					table.Add(id, 0)

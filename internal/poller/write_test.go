@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sumepoller/internal/bench/simulation"
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 // heavy is a slow table with an API whose answers are a mebibyte each.
 type heavy struct {
-	*simulation.Table
+	*pollertest.Table
 	mu            sync.Mutex
 	body          []byte
 	waiting, most int // answers that came and are not settled
@@ -40,7 +40,7 @@ func (h *heavy) Settle(ctx context.Context, batch []poller.Settlement) ([]poller
 
 func TestLargeAnswersAreWrittenInSmallBatchesAndReadNoFasterThanWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &heavy{Table: simulation.NewTable(), body: make([]byte, 1<<20)}
+		h := &heavy{Table: pollertest.NewTable(), body: make([]byte, 1<<20)}
 		for i := range 300 {
 			h.Add(fmt.Sprintf("job_%03d", i), 0)
 		}

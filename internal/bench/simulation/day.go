@@ -1,3 +1,4 @@
+// Package simulation runs the poller for a day of jobs in simulated time.
 package simulation
 
 import (
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"sumepoller/internal/poller"
+	"sumepoller/internal/poller/pollertest"
 )
 
 // Scene is a day of jobs: so many a day, evenly spread with chance, each
@@ -49,8 +51,8 @@ func (r Result) Delay(share float64) time.Duration {
 // testing/synctest, whose clock begins at midnight UTC.
 func PlayDay(s Scene) (Result, error) {
 	rnd := rand.New(rand.NewPCG(s.Seed, 1))
-	api := &API{PerDay: 10_000, PerMinute: 120, Hint: 15 * time.Second, Latency: 100 * time.Millisecond}
-	table := NewTable()
+	api := &pollertest.API{PerDay: 10_000, PerMinute: 120, Hint: 15 * time.Second, Latency: 100 * time.Millisecond}
+	table := pollertest.NewTable()
 	began := time.Now()
 	settings := poller.Settings{
 		Budget: 58 * time.Second, Concurrency: 64, Lease: 30 * time.Second, RequestTimeout: 15 * time.Second,
@@ -79,7 +81,7 @@ func PlayDay(s Scene) (Result, error) {
 			runs.n++
 			runs.awake += time.Since(start)
 		}
-		if time.Since(began) > 24*time.Hour && table.pending() == 0 {
+		if time.Since(began) > 24*time.Hour && table.Pending() == 0 {
 			break
 		}
 		if d := time.Until(tick); d > 0 {
@@ -94,7 +96,7 @@ func PlayDay(s Scene) (Result, error) {
 // timetable is a table on which the next read of an unfinished job comes after
 // a fixed interval, where there is one.
 type timetable struct {
-	*Table
+	*pollertest.Table
 	fixed time.Duration
 }
 
@@ -111,7 +113,7 @@ func (t timetable) Settle(ctx context.Context, batch []poller.Settlement) ([]pol
 }
 
 // buy inserts the scene's jobs as a buyer's program would.
-func buy(s Scene, rnd *rand.Rand, table *Table, api *API) {
+func buy(s Scene, rnd *rand.Rand, table *pollertest.Table, api *pollertest.API) {
 	starts := make([]time.Duration, s.Jobs)
 	for i := range starts {
 		starts[i] = time.Duration(rnd.Float64() * float64(24*time.Hour-time.Minute))
@@ -128,13 +130,7 @@ func buy(s Scene, rnd *rand.Rand, table *Table, api *API) {
 	}
 }
 
-func (t *Table) pending() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.alive)
-}
-
-func result(s Scene, table *Table, api *API, began time.Time) Result {
+func result(s Scene, table *pollertest.Table, api *pollertest.API, began time.Time) Result {
 	out := Result{Jobs: s.Jobs, Reads: len(api.Reads), OverDay: api.Refused}
 	for _, read := range api.Reads {
 		if read.At.Before(began.Add(24 * time.Hour)) {

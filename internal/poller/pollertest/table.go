@@ -1,23 +1,24 @@
-// Package simulation is a table and an API in memory, on the clock of the
-// time package: in a bubble of testing/synctest a whole day of the loop takes
-// seconds. It keeps the promises of poller.Queue and poller.Outlook, so that
-// the rules can be watched over days; what PostgreSQL does is tested on a
-// PostgreSQL.
-package simulation
+// Package pollertest is a fake of the interfaces that internal/poller uses: a
+// table (poller.Queue and poller.Schedule) and an API (poller.Reader), both in
+// memory. They use the clock of the time package, so that in a bubble of
+// testing/synctest a day of runs takes seconds. What PostgreSQL and HTTP add is
+// tested in internal/postgres and internal/sume.
+package pollertest
 
 import (
 	"context"
-	"sort"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"sumepoller/internal/poller"
 )
 
-// longestLease is the longest lease there is; one that ends later counts as over.
+// longestLease is the longest lease there is. A lease that ends later counts as expired.
 const longestLease = 15 * time.Minute
 
-// Row is one row of the simulated table.
+// Row is one row of a Table.
 type Row struct {
 	ID                string
 	State             string
@@ -35,29 +36,29 @@ type Row struct {
 	FinishedAt        time.Time
 }
 
-// Table is the simulated table. It is safe for concurrent use.
+// Table is a table in memory. It is safe for concurrent use.
 type Table struct {
-	mu    sync.Mutex
-	rows  map[string]*Row
-	alive map[string]*Row // the pending ones
-	reads map[string]int  // by UTC day
+	mu      sync.Mutex
+	rows    map[string]*Row
+	pending map[string]*Row // those of rows that are pending
+	reads   map[string]int  // by UTC date
 }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{rows: map[string]*Row{}, alive: map[string]*Row{}, reads: map[string]int{}}
+	return &Table{rows: map[string]*Row{}, pending: map[string]*Row{}, reads: map[string]int{}}
 }
 
-// Add inserts a pending row that is due after a while.
+// Add inserts a pending row that is due after dueIn.
 func (t *Table) Add(id string, dueIn time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	row := &Row{ID: id, State: poller.StatePending, Created: now, Due: now.Add(dueIn)}
-	t.rows[id], t.alive[id] = row, row
+	t.rows[id], t.pending[id] = row, row
 }
 
-// Rows returns copies of all rows, by id.
+// Rows returns copies of all rows, ordered by id.
 func (t *Table) Rows() []Row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,11 +66,19 @@ func (t *Table) Rows() []Row {
 	for _, row := range t.rows {
 		out = append(out, *row)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
+	slices.SortFunc(out, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 
-// ReadsTaken returns what the day's ledger counts for the UTC day of at.
+// Pending returns the number of pending rows.
+func (t *Table) Pending() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.pending)
+}
+
+// ReadsTaken returns how many reads have been taken from the daily quota of
+// the UTC day that holds at.
 func (t *Table) ReadsTaken(at time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,13 +101,16 @@ func (t *Table) Claim(_ context.Context, r poller.ClaimRequest) (poller.Claimed,
 		limit = min(limit, r.PaceLine-t.reads[date(now)])
 	}
 	var due []*Row
-	for _, row := range t.alive {
+	for _, row := range t.pending {
 		if !row.Due.After(now) && (!row.leased(now) || row.Lease == r.Lease) {
 			due = append(due, row)
 		}
 	}
-	sort.Slice(due, func(i, j int) bool {
-		return due[i].Due.Before(due[j].Due) || due[i].Due.Equal(due[j].Due) && due[i].ID < due[j].ID
+	slices.SortFunc(due, func(a, b *Row) int {
+		if c := a.Due.Compare(b.Due); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
 	})
 	due = due[:max(0, min(limit, len(due)))]
 	out := poller.Claimed{}
@@ -139,18 +151,28 @@ func (t *Table) Settle(_ context.Context, batch []poller.Settlement) ([]poller.R
 	now := time.Now()
 	out := make([]poller.Result, len(batch))
 	for i, s := range batch {
-		row := t.alive[s.JobID]
-		if row == nil || row.Lease != s.Lease || row.LeasedUntil.IsZero() {
+		row := t.leasedRow(s.JobID, s.Lease)
+		if row == nil {
 			out[i].Outcome = poller.LeaseLost
 			continue
 		}
 		row.settle(s, now)
 		if row.State != poller.StatePending {
 			out[i].State = row.State
-			delete(t.alive, row.ID)
+			delete(t.pending, row.ID)
 		}
 	}
 	return out, nil
+}
+
+// leasedRow returns the pending row under this lease, or nil. The lease may
+// have expired: it is lost only when another claim took the row.
+func (t *Table) leasedRow(id string, lease poller.LeaseID) *Row {
+	row := t.pending[id]
+	if row == nil || row.Lease != lease || row.LeasedUntil.IsZero() {
+		return nil
+	}
+	return row
 }
 
 func (r *Row) settle(s poller.Settlement, now time.Time) {
@@ -179,22 +201,22 @@ func (r *Row) settle(s poller.Settlement, now time.Time) {
 }
 
 // Release implements poller.Queue.
-func (t *Table) Release(_ context.Context, day string, rows []poller.Release) ([]poller.Result, error) {
+func (t *Table) Release(_ context.Context, quotaDate string, rows []poller.Release) ([]poller.Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make([]poller.Result, len(rows))
-	for i, h := range rows {
-		row := t.alive[h.JobID]
-		if row == nil || row.Lease != h.Lease || row.LeasedUntil.IsZero() {
+	for i, r := range rows {
+		row := t.leasedRow(r.JobID, r.Lease)
+		if row == nil {
 			out[i].Outcome = poller.LeaseLost
 			continue
 		}
 		row.LeasedUntil = time.Time{}
 		switch {
-		case !h.Unread:
+		case !r.Unread:
 			row.Due = time.Now()
-		case t.reads[day] > 0:
-			t.reads[day]--
+		case t.reads[quotaDate] > 0:
+			t.reads[quotaDate]--
 		}
 	}
 	return out, nil

@@ -1,23 +1,23 @@
-package simulation
+package pollertest
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"sumepoller/internal/poller"
 )
 
-// NextDue implements poller.Outlook.
+// NextDue implements poller.Schedule.
 func (t *Table) NextDue(_ context.Context, own []poller.LeaseID) (time.Duration, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	var next time.Time
-	for _, row := range t.alive {
+	for _, row := range t.pending {
 		at := row.Due
 		if row.leased(now) {
-			if contains(own, row.Lease) {
+			if slices.Contains(own, row.Lease) {
 				continue
 			}
 			at = row.LeasedUntil
@@ -29,16 +29,7 @@ func (t *Table) NextDue(_ context.Context, own []poller.LeaseID) (time.Duration,
 	return next.Sub(now), !next.IsZero(), nil
 }
 
-func contains(own []poller.LeaseID, id poller.LeaseID) bool {
-	for _, o := range own {
-		if o == id {
-			return true
-		}
-	}
-	return false
-}
-
-// Today implements poller.Outlook.
+// Today implements poller.Schedule.
 func (t *Table) Today(context.Context) (poller.Day, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,13 +41,13 @@ func (t *Table) day(now time.Time) poller.Day {
 	return poller.Day{Date: date(now), Elapsed: now.Sub(now.Truncate(24 * time.Hour)), Reads: t.reads[date(now)]}
 }
 
-// Backlog implements poller.Outlook.
+// Backlog implements poller.Schedule.
 func (t *Table) Backlog(context.Context) (poller.Backlog, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	b := poller.Backlog{Pending: len(t.alive), ReadsToday: t.reads[date(now)]}
-	for _, row := range t.alive {
+	b := poller.Backlog{Pending: len(t.pending), ReadsToday: t.reads[date(now)]}
+	for _, row := range t.pending {
 		b.OldestPending = max(b.OldestPending, now.Sub(row.Created))
 		if !row.FailingSince.IsZero() && now.Sub(row.FailingSince) > 30*time.Minute {
 			b.Failing++
@@ -67,10 +58,4 @@ func (t *Table) Backlog(context.Context) (poller.Backlog, error) {
 		}
 	}
 	return b, nil
-}
-
-// body is a terminal answer's text.
-func body(id, status string) []byte {
-	b, _ := json.Marshal(map[string]any{"job_id": id, "sume_status": status, "terminal": true})
-	return b
 }
