@@ -11,8 +11,7 @@ var contract = Settings{
 	DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: time.Hour, BackoffMax: 15 * time.Minute,
 }
 
-func TestDecideAnswers(t *testing.T) {
-	t.Parallel()
+func TestDecide_Answer(t *testing.T) {
 	body := []byte(`{"terminal":true,"sume_status":"completed"}`)
 	for name, c := range map[string]struct {
 		answer  Answer
@@ -24,16 +23,16 @@ func TestDecideAnswers(t *testing.T) {
 			answer: Answer{Terminal: true, Status: "completed", Body: body},
 			want:   Settlement{State: "completed", Status: "completed", Delay: 2 * time.Minute, Final: body},
 		},
-		"goes on as asked": {
+		"interval of the answer": {
 			answer: Answer{Status: "processing", NextPoll: 7 * time.Second},
 			want:   Settlement{Status: "processing", Delay: 7 * time.Second},
 		},
-		"no interval named":     {answer: Answer{}, want: Settlement{Delay: 15 * time.Second}},
-		"below the least":       {answer: Answer{NextPoll: time.Millisecond}, want: Settlement{Delay: time.Second}},
-		"above the most":        {answer: Answer{NextPoll: 90 * time.Hour}, want: Settlement{Delay: time.Hour}},
-		"jitter adds a tenth":   {answer: Answer{NextPoll: 10 * time.Second}, random: 1, want: Settlement{Delay: 11 * time.Second}},
-		"the day stretches":     {answer: Answer{NextPoll: time.Second}, stretch: 2 * time.Hour, want: Settlement{Delay: 2 * time.Hour}},
-		"the hint is the floor": {answer: Answer{NextPoll: 20 * time.Second}, stretch: 2 * time.Second, want: Settlement{Delay: 20 * time.Second}},
+		"no interval named":                   {answer: Answer{}, want: Settlement{Delay: 15 * time.Second}},
+		"below MinInterval":                   {answer: Answer{NextPoll: time.Millisecond}, want: Settlement{Delay: time.Second}},
+		"above MaxInterval":                   {answer: Answer{NextPoll: 90 * time.Hour}, want: Settlement{Delay: time.Hour}},
+		"jitter adds a tenth":                 {answer: Answer{NextPoll: 10 * time.Second}, random: 1, want: Settlement{Delay: 11 * time.Second}},
+		"stretch":                             {answer: Answer{NextPoll: time.Second}, stretch: 2 * time.Hour, want: Settlement{Delay: 2 * time.Hour}},
+		"the hint is longer than the stretch": {answer: Answer{NextPoll: 20 * time.Second}, stretch: 2 * time.Second, want: Settlement{Delay: 20 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,8 +46,7 @@ func TestDecideAnswers(t *testing.T) {
 	}
 }
 
-func TestDecideBacksOff(t *testing.T) {
-	t.Parallel()
+func TestDecide_Backoff(t *testing.T) {
 	none := time.Duration(-1)
 	for name, c := range map[string]struct {
 		job     Job
@@ -60,18 +58,19 @@ func TestDecideBacksOff(t *testing.T) {
 		"first error":               {retry: none, want: 15 * time.Second},
 		"jitter adds a quarter":     {retry: none, random: 1, want: 18750 * time.Millisecond},
 		"third error":               {job: Job{ConsecutiveErrors: 2}, retry: none, want: time.Minute},
-		"never past the ceiling":    {job: Job{ConsecutiveErrors: 6}, retry: none, random: 1, want: 15 * time.Minute},
+		"never past the longest":    {job: Job{ConsecutiveErrors: 6}, retry: none, random: 1, want: 15 * time.Minute},
 		"thousands of errors":       {job: Job{ConsecutiveErrors: 1 << 30}, retry: none, want: 15 * time.Minute},
+		"just before a day":         {job: Job{ConsecutiveErrors: 90, Failing: 24*time.Hour - 1}, retry: none, want: 15 * time.Minute},
 		"after a day":               {job: Job{ConsecutiveErrors: 90, Failing: 24 * time.Hour}, retry: none, want: 6 * time.Hour},
 		"Retry-After asks for more": {retry: time.Hour, want: time.Hour},
 		"Retry-After of nothing":    {retry: 0, want: 15 * time.Second},
 		"Retry-After of a year":     {retry: 365 * 24 * time.Hour, want: 24 * time.Hour},
-		"the day stretches":         {retry: none, stretch: time.Hour, want: time.Hour},
+		"stretch":                   {retry: none, stretch: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fault := &ReadError{Class: HTTP5xx, HTTPStatus: 503, RetryAfter: c.retry}
-			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, c.stretch, c.random)
+			readErr := &ReadError{Class: HTTP5xx, HTTPStatus: 503, RetryAfter: c.retry}
+			got := contract.decide(c.job, LeaseID{}, Answer{}, readErr, c.stretch, c.random)
 			if got.Delay != c.want || got.State != "" || got.Error != "http_5xx 503" || !got.Polled {
 				t.Errorf("got %+v, want a delay of %v", got, c.want)
 			}
@@ -79,8 +78,7 @@ func TestDecideBacksOff(t *testing.T) {
 	}
 }
 
-func TestDecideLongerCeilingStands(t *testing.T) {
-	t.Parallel()
+func TestDecide_LongerBackoffMax(t *testing.T) {
 	s := contract
 	s.BackoffMax = 10 * time.Hour
 	got := s.decide(Job{ConsecutiveErrors: 90, Failing: 25 * time.Hour}, LeaseID{}, Answer{}, &ReadError{Class: Timeout, RetryAfter: -1}, 0, 0)
@@ -89,11 +87,10 @@ func TestDecideLongerCeilingStands(t *testing.T) {
 	}
 }
 
-func TestDecideBoundsWhatTheAnswerNamesAlone(t *testing.T) {
-	t.Parallel()
+func TestDecide_DefaultInterval(t *testing.T) {
 	for name, s := range map[string]Settings{
-		"a greatest interval below the default": {DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: 10 * time.Second},
-		"a least interval above the default":    {DefaultInterval: 15 * time.Second, MinInterval: time.Minute, MaxInterval: time.Hour},
+		"MaxInterval below the default": {DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: 10 * time.Second},
+		"MinInterval above the default": {DefaultInterval: 15 * time.Second, MinInterval: time.Minute, MaxInterval: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,8 +101,7 @@ func TestDecideBoundsWhatTheAnswerNamesAlone(t *testing.T) {
 	}
 }
 
-func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
-	t.Parallel()
+func TestDecide_NotFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		job      Job
 		status   int
@@ -122,8 +118,8 @@ func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fault := &ReadError{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
-			got := contract.decide(c.job, LeaseID{}, Answer{}, fault, 0, 0)
+			readErr := &ReadError{Class: HTTP4xx, HTTPStatus: c.status, RetryAfter: -1}
+			got := contract.decide(c.job, LeaseID{}, Answer{}, readErr, 0, 0)
 			if got.State != c.state || got.NotFound != c.notFound {
 				t.Errorf("got state %q, %d answers of 404; want %q, %d", got.State, got.NotFound, c.state, c.notFound)
 			}
@@ -132,13 +128,13 @@ func TestDecideGivesUpOnlyOnJobsThatNeverWere(t *testing.T) {
 }
 
 func TestDecide_LongRunning(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		job  Job
 		hint time.Duration
 		want time.Duration
 	}{
 		"few reads":             {Job{Polls: 99, Age: 45 * 24 * time.Hour}, 15 * time.Second, 15 * time.Second},
+		"enough reads":          {Job{Polls: 100, Age: 45 * 24 * time.Hour}, 15 * time.Second, 10 * time.Minute},
 		"an hour":               {Job{Polls: 200, Age: time.Hour}, 15 * time.Second, 18 * time.Second},
 		"half an hour":          {Job{Polls: 100, Age: 30 * time.Minute}, 15 * time.Second, 15 * time.Second},
 		"45 days":               {Job{Polls: 9000, Age: 45 * 24 * time.Hour}, 15 * time.Second, 10 * time.Minute},
@@ -157,7 +153,6 @@ func TestDecide_LongRunning(t *testing.T) {
 }
 
 func TestDecide_RefusedByTable(t *testing.T) {
-	t.Parallel()
 	job := Job{ID: "job_1", ConsecutiveErrors: 2, NotFound: 0}
 	s := contract.decide(job, LeaseID{1}, Answer{Terminal: true, Status: "canceled", Body: []byte(`{}`)}, nil, 0, 0)
 	if s.Delay != time.Minute {
@@ -182,11 +177,11 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		job := Job{ID: "job_1", ConsecutiveErrors: errs, Failing: time.Duration(failing), NotFound: count, Polls: count, Age: time.Duration(failing)}
-		var fault *ReadError
+		var readErr *ReadError
 		if !good {
-			fault = &ReadError{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}
+			readErr = &ReadError{Class: HTTP4xx, HTTPStatus: status, RetryAfter: time.Duration(retry)}
 		}
-		got := contract.decide(job, LeaseID{}, Answer{NextPoll: time.Duration(hint)}, fault, 0, random)
+		got := contract.decide(job, LeaseID{}, Answer{NextPoll: time.Duration(hint)}, readErr, 0, random)
 		most := 66 * time.Minute
 		if !good {
 			most = retryAfterMax

@@ -9,7 +9,7 @@ import (
 
 func failedRead(id string, f ReadError) read {
 	f.RetryAfter = -1
-	return read{job: Job{ID: id}, fault: &f}
+	return read{job: Job{ID: id}, err: &f}
 }
 
 var (
@@ -21,7 +21,6 @@ var (
 )
 
 func TestGuard_Judge(t *testing.T) {
-	t.Parallel()
 	good := read{job: Job{ID: "good"}}
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	type step struct {
@@ -48,7 +47,7 @@ func TestGuard_Judge(t *testing.T) {
 		},
 		"401 beside reads in flight": {
 			{good, ofRow, 0},
-			{read{job: Job{ID: "bad"}, fault: &keyAnswer, ended: at(2)}, suspect, 0},
+			{read{job: Job{ID: "bad"}, err: &keyAnswer, ended: at(2)}, suspect, 0},
 			{read{began: at(1), ended: at(3)}, ofRow, 0},
 			{read{began: at(2), ended: at(4)}, ofRow, 1},
 		},
@@ -76,36 +75,35 @@ func TestGuard_Judge(t *testing.T) {
 	}
 }
 
-func TestGuard_Down(t *testing.T) {
-	t.Parallel()
-	fault := func(connection uint64) *ReadError { return &ReadError{Class: Network, Connection: connection} }
-	many := func(n int, f func(i int) *ReadError) (faults []*ReadError) {
+func TestGuard_APIDown(t *testing.T) {
+	lost := func(connection uint64) *ReadError { return &ReadError{Class: Network, Connection: connection} }
+	many := func(n int, f func(i int) *ReadError) (errs []*ReadError) {
 		for i := range n {
-			faults = append(faults, f(i))
+			errs = append(errs, f(i))
 		}
-		return faults
+		return errs
 	}
 	for name, c := range map[string]struct {
-		faults []*ReadError
-		want   bool
+		errs []*ReadError
+		want bool
 	}{
-		"nineteen errors":           {many(19, func(int) *ReadError { return fault(0) }), false},
-		"twenty errors":             {many(20, func(int) *ReadError { return fault(0) }), true},
-		"one connection":            {many(64, func(int) *ReadError { return fault(7) }), false},
-		"two connections in turn":   {many(64, func(i int) *ReadError { return fault(1 + uint64(i%2)) }), false},
-		"a connection each":         {many(20, func(i int) *ReadError { return fault(1 + uint64(i)) }), true},
-		"reads that were not sent":  {many(30, func(int) *ReadError { return &ReadError{Class: Malformed} }), false},
-		"a good answer between":     {append(many(19, func(int) *ReadError { return fault(0) }), nil, fault(0)), false},
-		"a JSON answer between":     {append(many(19, func(int) *ReadError { return fault(0) }), &notFound, fault(0)), false},
-		"gateways' errors as HTML":  {many(20, func(int) *ReadError { return &ReadError{Class: HTTP4xx, HTTPStatus: 404} }), true},
-		"the limit is a sign of it": {append(many(19, func(int) *ReadError { return fault(0) }), &ReadError{Class: RateLimited}, fault(0)), false},
+		"nineteen errors":          {many(19, func(int) *ReadError { return lost(0) }), false},
+		"twenty errors":            {many(20, func(int) *ReadError { return lost(0) }), true},
+		"one connection":           {many(64, func(int) *ReadError { return lost(7) }), false},
+		"two connections in turn":  {many(64, func(i int) *ReadError { return lost(1 + uint64(i%2)) }), false},
+		"a connection each":        {many(20, func(i int) *ReadError { return lost(1 + uint64(i)) }), true},
+		"reads that were not sent": {many(30, func(int) *ReadError { return &ReadError{Class: Malformed} }), false},
+		"a good answer between":    {append(many(19, func(int) *ReadError { return lost(0) }), nil, lost(0)), false},
+		"a JSON answer between":    {append(many(19, func(int) *ReadError { return lost(0) }), &notFound, lost(0)), false},
+		"HTML of a gateway":        {many(20, func(int) *ReadError { return &ReadError{Class: HTTP4xx, HTTPStatus: 404} }), true},
+		"429 between":              {append(many(19, func(int) *ReadError { return lost(0) }), &ReadError{Class: RateLimited}, lost(0)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var g guard
 			var got bool
-			for _, f := range c.faults {
-				got = g.down(f)
+			for _, f := range c.errs {
+				got = g.apiDown(f)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

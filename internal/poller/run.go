@@ -2,142 +2,179 @@ package poller
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"time"
 )
 
-// Table is what a run needs of the database.
-type Table interface {
-	Queue
-	Schedule
-}
-
-// Poller runs passes over the table. A warm sandbox keeps one, since it
-// remembers what the API's limits left. One run at a time.
-type Poller struct {
-	settings Settings
-	log      *slog.Logger
-	meter    meter
-	ledger   ledger
-}
-
-// New returns a Poller with these settings.
-func New(s Settings, log *slog.Logger) *Poller {
-	return &Poller{
-		settings: s,
-		log:      log,
-		meter:    meter{perMinute: s.ReadsPerMinute},
-		ledger:   ledger{limit: s.ReadsPerDay},
-	}
-}
-
-// Run claims, reads and settles until nothing is due or the time is up. The
-// budget, the reserve and elapsed_seconds count from started, when the
-// invocation began; ctx's deadline is the function's. The summary holds in
-// every case; an error is a *Failure.
-func (p *Poller) Run(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) (Summary, error) {
-	r := p.newRun(ctx, table, api, started, sum)
-	defer r.cancel()
-	r.loop()
-	r.backlog()
-	if r.stopped == StoppedDrained && r.sum.DueRemaining > 0 {
-		r.stopped = StoppedBudget // due, and this run cannot claim it
-	}
-	r.sum.Stopped = r.stopped
-	r.sum.ElapsedSeconds = seconds(time.Since(started))
-	if r.failure == nil {
-		return r.sum, nil
-	}
-	return r.sum, r.failure
-}
-
-// run is one pass. One goroutine, the one that calls loop, owns every field;
-// the goroutines that read and write send it what they did as functions.
+// run is one run. One goroutine, the one that calls loop, owns every field. The
+// goroutines that read and write send it functions, which it calls.
 type run struct {
 	*Poller
 	table Table
 	api   Reader
-	sum   Summary
+	sum   Summary // Stopped is set as soon as nothing more is claimed
+	err   *RunError
 
 	ctx       context.Context    // of the invocation
-	readCtx   context.Context    // of the reads; cancelled at hardEnd
+	readCtx   context.Context    // of the reads
 	cancel    context.CancelFunc // cancels readCtx
-	closing   time.Time          // end of the last settle; zero: none
-	budgetEnd time.Time          // nothing is claimed after
-	hardEnd   time.Time          // no read lasts longer; zero: none
+	deadlines deadlines
 	events    chan func()
 
-	stopped string
-	failure *RunError
-
-	inFlight  int
-	freeSince time.Time // when the first slot came free after the last claim
-	leases    map[LeaseID]*lease
-	seeking   bool // a claim or a look is under way
-
-	dueAt    time.Time // nothing is known to be due before
-	lookBy   time.Time // look by then all the same
-	mustLook bool      // the last claim came back short
-	lookedAt time.Time // when the last look began
-	wroteAt  time.Time // when the last write of ours ended
-	soonest  time.Time // earliest due time of rows settled since; zero: none
-	barren   int       // claims in a row that brought nothing
-	overdue  bool      // the last look saw a due row that no claim gets
-
-	pending int // pending jobs, for the stretch; -1: not counted yet
-
-	batch        []Settlement
-	batchSince   time.Time
-	unwritten    int // bytes of terminal answers in batch and in the settles under way
-	writing      int // settles under way
-	releases     []Release
-	releaseSince time.Time
-	releasing    bool
-	unannounced  bool // the server had no room for a notification
-
-	guard guard
-	aged  bool // an answer was found to come from a cache
-}
-
-// lease is a claim with rows not yet settled or released.
-type lease struct {
-	id   LeaseID
-	end  time.Time // monotonic, from before the claim was sent
-	date string    // the UTC date whose count its reads were taken from
-	rows int
-}
-
-// read is a read that is over.
-type read struct {
-	job    Job
-	lease  *lease
-	answer Answer
-	fault  *ReadError
-	began  time.Time
-	ended  time.Time
+	seeker   seeker
+	writer   writer
+	guard    guard
+	leases   leases
+	warnings warnings
 }
 
 func (p *Poller) newRun(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) *run {
-	p.meter.start()
+	p.minute.start()
 	if sum.Mode != ModeScheduled {
-		p.meter.forget() // an operator's way to end a long wait
+		p.minute.unblock() // an operator can end a long pause this way
 	}
-	p.ledger.start()
+	p.quota.start()
+	sum.Stopped = ""
+	end, _ := ctx.Deadline()
 	r := &run{
 		Poller: p, table: table, api: api, sum: sum, ctx: ctx,
-		budgetEnd: started.Add(p.settings.Budget),
+		deadlines: newDeadlines(started, p.settings.Budget, end),
 		events:    make(chan func(), 2*p.settings.Concurrency+16),
-		leases:    map[LeaseID]*lease{},
-		pending:   -1,
+		leases:    leases{},
+		warnings:  warnings{log: p.log},
 	}
+	r.seeker = seeker{until: r.deadlines.claims, slots: slotsWanted(p.settings.Concurrency)}
 	r.readCtx, r.cancel = context.WithCancel(ctx)
-	if deadline, ok := ctx.Deadline(); ok {
-		reserve := Reserve(deadline.Sub(started))
-		r.hardEnd = deadline.Add(-reserve)
-		r.closing = deadline.Add(-reserve / 4)
-		if r.hardEnd.Before(r.budgetEnd) {
-			r.budgetEnd = r.hardEnd
+	return r
+}
+
+// loop starts what can be started, then waits for the first of: an event, the
+// next thing due by time, the end of the invocation.
+func (r *run) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	done := r.ctx.Done()
+	for {
+		wake := r.act(time.Now())
+		if r.sum.Stopped != "" && r.idle() {
+			return
+		}
+		timer.Reset(wake)
+		select {
+		case event := <-r.events:
+			event()
+			r.takeEvents()
+		case <-timer.C:
+		case <-done:
+			done = nil
+			r.stop(r.endedBy())
+			r.cancel()
 		}
 	}
-	return r
+}
+
+// takeEvents handles the events that have come meanwhile, so that the loop
+// decides once for all of them.
+func (r *run) takeEvents() {
+	for range cap(r.events) {
+		select {
+		case event := <-r.events:
+			event()
+		default:
+			return
+		}
+	}
+}
+
+// act starts whatever can be started now. It returns how long the loop may
+// sleep where no event comes.
+func (r *run) act(now time.Time) time.Duration {
+	w := waker{now: now, wake: time.Hour}
+	if r.sum.Stopped == "" && !now.Before(r.deadlines.claims) {
+		r.stop(StoppedBudget)
+	}
+	if !r.deadlines.reads.IsZero() && r.minute.inFlight > 0 {
+		if !now.Before(r.deadlines.reads) {
+			r.cancel()
+		} else {
+			w.at(r.deadlines.reads)
+		}
+	}
+	r.seek(now, &w)
+	r.write(now, &w)
+	if r.sum.Stopped == "" {
+		w.at(r.deadlines.claims)
+	}
+	return w.wake
+}
+
+// waker collects the earliest time to act. Times that have passed do not count.
+type waker struct {
+	now  time.Time
+	wake time.Duration
+}
+
+func (w *waker) at(t time.Time) {
+	if d := t.Sub(w.now); d > 0 && d < w.wake {
+		w.wake = d
+	}
+}
+
+// endedBy tells a deadline from a cancellation.
+func (r *run) endedBy() string {
+	if errors.Is(context.Cause(r.ctx), context.DeadlineExceeded) {
+		return StoppedBudget
+	}
+	return StoppedCanceled
+}
+
+// stop ends claiming. The first reason stays.
+func (r *run) stop(reason string) {
+	if r.sum.Stopped == "" {
+		r.sum.Stopped = reason
+	}
+}
+
+// fail ends claiming with an error. The first error stays.
+func (r *run) fail(kind, reason string, err error) {
+	if r.err == nil {
+		r.err = &RunError{Kind: kind, Err: err}
+	}
+	r.stop(reason)
+}
+
+// idle reports whether nothing is under way and nothing waits to be written.
+func (r *run) idle() bool {
+	return r.minute.inFlight == 0 && !r.seeker.busy && r.writer.idle() && len(r.guard.suspects) == 0
+}
+
+// background calls f, which talks to the database, in another goroutine. The
+// loop calls what f returns.
+func (r *run) background(f func(context.Context) func()) {
+	go func() {
+		ctx, cancel := r.writeContext()
+		defer cancel()
+		r.events <- f(ctx)
+	}()
+}
+
+// writeContext returns a context for the database. It outlives the invocation's:
+// what was read is recorded even when the run was cancelled.
+func (r *run) writeContext() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(context.WithoutCancel(r.ctx), r.deadlines.write(time.Now()))
+}
+
+// backlog counts the rows that wait at the end of the run.
+func (r *run) backlog() {
+	ctx, cancel := r.writeContext()
+	defer cancel()
+	if ctx.Err() != nil || r.err != nil && r.err.Kind == KindDatabase {
+		return // no time is left, or the database does not answer
+	}
+	b, err := r.table.Backlog(ctx)
+	if err != nil {
+		r.fail(KindDatabase, StoppedCanceled, err)
+		return
+	}
+	r.sum.counted(b)
 }
