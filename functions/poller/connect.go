@@ -5,13 +5,15 @@ import (
 
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
+	"sumepoller/internal/postgres/requests"
 )
 
 // table is the database as an invocation uses it. It notes whether what waits
 // was counted.
 type table struct {
-	*postgres.Store
-	*postgres.ByHand
+	*jobs.Store
+	*requests.Table
 	counted *bool
 }
 
@@ -28,6 +30,6 @@ func (inv *invocation) connect(ctx context.Context) (t table, disconnect func(),
 	if err != nil {
 		return table{}, nil, err
 	}
-	t = table{Store: postgres.NewStore(pool), ByHand: postgres.NewByHand(pool), counted: &inv.counted}
+	t = table{Store: jobs.New(pool), Table: requests.New(pool), counted: &inv.counted}
 	return t, func() { postgres.Disconnect(inv.ctx, pool) }, nil
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/submissions"
 	"sumepoller/internal/secrets"
 	"sumepoller/internal/submit"
 )
 
 // connect opens the invocation's store. Whoever gets it disconnects at the
 // end, since a frozen sandbox must hold no connection.
-func (h *handler) connect(ctx context.Context) (store *postgres.Submissions, disconnect func(), err error) {
+func (h *handler) connect(ctx context.Context) (store *submissions.Store, disconnect func(), err error) {
 	pool, err := postgres.Connect(ctx, h.cfg.Database, h.cache)
 	if err != nil {
 		kind := submit.ErrDatabase
@@ -21,5 +22,5 @@ func (h *handler) connect(ctx context.Context) (store *postgres.Submissions, dis
 		}
 		return nil, nil, fmt.Errorf("%w: %w; nothing was sent", kind, err)
 	}
-	return postgres.NewSubmissions(pool), func() { postgres.Disconnect(ctx, pool) }, nil
+	return submissions.New(pool), func() { postgres.Disconnect(ctx, pool) }, nil
 }

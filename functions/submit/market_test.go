@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/submissions"
 	"sumepoller/internal/submit"
 	"sumepoller/internal/sume"
 	"sumepoller/internal/sume/sumetest"
@@ -47,7 +47,7 @@ func newMarket(t *testing.T, o sumetest.Options) *market {
 	}
 	t.Cleanup(server.Close)
 	m.url = server.URL
-	m.store = postgres.NewSubmissions(m.db)
+	m.store = submissions.New(m.db)
 	m.client, err = sume.NewClient(sume.Config{BaseURL: m.url + "/v1", KeyHeader: "X-Api-Key: ", Timeout: 15 * time.Second}, &keys{"first", "second"})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"sumepoller/internal/bench/database"
 	"sumepoller/internal/bench/report"
 	"sumepoller/internal/poller"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 )
 
 const (
@@ -174,7 +174,7 @@ func snapshotOnce(ctx context.Context, s *report.Section, d *database.Database, 
 type walk struct {
 	d     *database.Database
 	pool  *pgxpool.Pool
-	store *postgres.Store
+	store *jobs.Store
 }
 
 // pass is what one pass of claims cost.
@@ -194,7 +194,7 @@ func newWalk(ctx context.Context, d *database.Database) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &walk{d: d, pool: pool, store: postgres.NewStore(pool)}, nil
+	return &walk{d: d, pool: pool, store: jobs.New(pool)}, nil
 }
 
 func (w *walk) close() { w.pool.Close() }

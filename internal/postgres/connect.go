@@ -48,7 +48,7 @@ func connect(ctx context.Context, cfg config.Database, logins Logins, out outsid
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	err = retry(ctx, func() error {
+	err = Retry(ctx, func() error {
 		conn, err := pool.Acquire(ctx)
 		if err == nil {
 			conn.Release()
@@ -179,12 +179,6 @@ func (e oneLine) Error() string {
 		fields[i] = strings.TrimSpace(fields[i])
 	}
 	return strings.ReplaceAll(strings.Join(fields, "; "), ":; ", ": ")
-}
-
-// refusedLogin tells that the server did not let the login in.
-func refusedLogin(err error) bool {
-	code := sqlState(err)
-	return code == "28P01" || code == "28000"
 }
 
 // watchLogin calls refused when the server does not let the login in.

@@ -141,7 +141,7 @@ func TestConnectFetchesARefusedPasswordAnewOnce(t *testing.T) {
 
 	s.setPassword(t, newPassword) // the secret still holds the old one
 	err := connect()
-	if pgCode(err) != "28P01" || strings.Contains(err.Error(), "old #") {
+	if postgres.SQLState(err) != "28P01" || strings.Contains(err.Error(), "old #") {
 		t.Errorf("error %v, want 28P01 and no password", err)
 	}
 	if n := v.count(); n != 2 {

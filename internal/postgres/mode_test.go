@@ -6,35 +6,35 @@ import (
 
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 )
 
 // cycle runs every method once on ten due rows.
-func (t table) cycle(s *postgres.Store) {
-	t.Helper()
-	r := counting(10, 1000)
-	got := claim(t, s, r)
+func cycle(db *pgtest.DB, s *jobs.Store) {
+	db.Helper()
+	r := counted(10, 1000)
+	got := claim(db, s, r)
 	if len(got.Jobs) != 10 || got.Day.Reads != 10 {
-		t.Errorf("claimed %d rows, %d reads, want 10 and 10", len(got.Jobs), got.Day.Reads)
+		db.Errorf("claimed %d rows, %d reads, want 10 and 10", len(got.Jobs), got.Day.Reads)
 	}
-	if _, ok, err := s.NextDue(t.Context(), []poller.LeaseID{r.Lease}); ok || err != nil {
-		t.Errorf("next due but for the own leases: %v, %v", ok, err)
+	if _, ok, err := s.NextDue(db.Context(), []poller.LeaseID{r.Lease}); ok || err != nil {
+		db.Errorf("next due but for the own leases: %v, %v", ok, err)
 	}
 	for _, j := range got.Jobs[:8] {
-		if o := settle(t, s, finishing(j.ID, r.Lease)); o[0] != poller.Written {
-			t.Errorf("settle: %v", o)
+		if o := settle(db, s, finish(j.ID, r.Lease)); o[0] != poller.Written {
+			db.Errorf("settle: %v", o)
 		}
 	}
 	hold := poller.Release{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
-	if o := release(t, s, got.Day.Date, hold); o[0] != poller.Written {
-		t.Errorf("release: %v", o)
+	if o := release(db, s, got.Day.Date, hold); o[0] != poller.Written {
+		db.Errorf("release: %v", o)
 	}
-	b, err := s.Backlog(t.Context())
+	b, err := s.Backlog(db.Context())
 	if err != nil || b.Pending != 2 || b.Due != 1 || b.ReadsToday != 9 {
-		t.Errorf("backlog %+v, %v", b, err)
+		db.Errorf("backlog %+v, %v", b, err)
 	}
-	if day, err := s.Today(t.Context()); err != nil || day.Reads != 9 {
-		t.Errorf("today %+v, %v", day, err)
+	if day, err := s.Today(db.Context()); err != nil || day.Reads != 9 {
+		db.Errorf("today %+v, %v", day, err)
 	}
 }
 
@@ -44,10 +44,10 @@ func TestEveryModeOfTheDriverServes(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			db := newTable(t)
-			db.due(10)
-			db.cycle(postgres.NewStore(pgtest.Pool(t, db.url+"?default_query_exec_mode="+mode)))
-			if n := db.number(`SELECT count(*) FROM video_jobs WHERE final_status ->> 'sume_status' = 'completed'`); n != 8 {
+			db := pgtest.New(t)
+			db.InsertDue(10)
+			cycle(db, jobs.New(pgtest.Pool(t, db.URL+"?default_query_exec_mode="+mode)))
+			if n := db.Number(`SELECT count(*) FROM video_jobs WHERE final_status ->> 'sume_status' = 'completed'`); n != 8 {
 				t.Errorf("%d answers kept, want 8", n)
 			}
 		})
@@ -57,34 +57,34 @@ func TestEveryModeOfTheDriverServes(t *testing.T) {
 // Field case 7.
 func TestAColumnAddedWhileStatementsAreCachedChangesNothing(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
-	s := postgres.NewStore(db.pool)
-	db.due(10)
-	db.cycle(s)
-	db.exec(`ALTER TABLE video_jobs ADD COLUMN customer text NOT NULL DEFAULT 'x'`)
-	db.exec(`ALTER TABLE read_budget ADD COLUMN note text`)
-	db.exec(`TRUNCATE video_jobs, read_budget`)
+	db := pgtest.New(t)
+	s := jobs.New(db.Pool)
+	db.InsertDue(10)
+	cycle(db, s)
+	db.Exec(`ALTER TABLE video_jobs ADD COLUMN customer text NOT NULL DEFAULT 'x'`)
+	db.Exec(`ALTER TABLE read_budget ADD COLUMN note text`)
+	db.Exec(`TRUNCATE video_jobs, read_budget`)
 	s.Reset()
-	db.due(10)
-	db.cycle(s)
+	db.InsertDue(10)
+	cycle(db, s)
 }
 
 // Field case 9: a frozen sandbox holds no lock, whenever it was frozen.
 func TestNothingIsLeftOpenBetweenCalls(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
-	db.due(10)
-	s := postgres.NewStore(pgtest.Pool(t, db.url))
-	db.cycle(s)
+	db := pgtest.New(t)
+	db.InsertDue(10)
+	s := jobs.New(pgtest.Pool(t, db.URL))
+	cycle(db, s)
 	const open = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 	              AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'`
-	if n := db.number(open); n != 0 {
+	if n := db.Number(open); n != 0 {
 		t.Errorf("%d transactions are open, want none", n)
 	}
 	const set = `SELECT current_setting('lock_timeout') || ' ' || current_setting('synchronous_commit')`
 	var got string
 	for range 4 {
-		if err := db.pool.QueryRow(t.Context(), set).Scan(&got); err != nil || got != "0 on" {
+		if err := db.Pool.QueryRow(t.Context(), set).Scan(&got); err != nil || got != "0 on" {
 			t.Errorf("settings %q, %v, want them as they were", got, err)
 		}
 	}
@@ -115,14 +115,14 @@ func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := newTable(t)
+			db := pgtest.New(t)
 			for id, late := range c.rows {
-				db.job(id, late)
+				db.Insert(id, late)
 			}
 			if c.then != "" {
-				db.exec(c.then)
+				db.Exec(c.then)
 			}
-			in, ok, err := postgres.NewStore(db.pool).NextDue(t.Context(), c.own)
+			in, ok, err := jobs.New(db.Pool).NextDue(t.Context(), c.own)
 			if err != nil || ok == c.none {
 				t.Fatalf("%v, %v, %v; want none: %v", in, ok, err, c.none)
 			}
@@ -135,26 +135,26 @@ func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
 
 func TestBacklogCountsWhatWaits(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
+	db := pgtest.New(t)
 	for _, id := range []string{"due", "failing", "failing_lately", "leased", "finished"} {
-		db.job(id, time.Minute)
+		db.Insert(id, time.Minute)
 	}
-	db.job("oldest", 10*time.Minute)
-	db.job("later", -time.Minute)
-	db.exec(`UPDATE video_jobs SET failing_since = now() - interval '31 minutes' WHERE job_id = 'failing'`)
-	db.exec(`UPDATE video_jobs SET failing_since = now() - interval '29 minutes' WHERE job_id = 'failing_lately'`)
-	db.exec(`UPDATE video_jobs SET leased_until = now() + interval '1 minute' WHERE job_id = 'leased'`)
-	db.exec(`UPDATE video_jobs SET state = 'completed', created_at = now() - interval '1 year' WHERE job_id = 'finished'`)
-	db.exec(`UPDATE video_jobs SET created_at = now() - interval '1 hour' WHERE job_id = 'due'`)
-	db.exec(`UPDATE video_jobs SET created_at = NULL, last_polled_at = now() - interval '2 hours' WHERE job_id = 'later'`)
-	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES
+	db.Insert("oldest", 10*time.Minute)
+	db.Insert("later", -time.Minute)
+	db.Exec(`UPDATE video_jobs SET failing_since = now() - interval '31 minutes' WHERE job_id = 'failing'`)
+	db.Exec(`UPDATE video_jobs SET failing_since = now() - interval '29 minutes' WHERE job_id = 'failing_lately'`)
+	db.Exec(`UPDATE video_jobs SET leased_until = now() + interval '1 minute' WHERE job_id = 'leased'`)
+	db.Exec(`UPDATE video_jobs SET state = 'completed', created_at = now() - interval '1 year' WHERE job_id = 'finished'`)
+	db.Exec(`UPDATE video_jobs SET created_at = now() - interval '1 hour' WHERE job_id = 'due'`)
+	db.Exec(`UPDATE video_jobs SET created_at = NULL, last_polled_at = now() - interval '2 hours' WHERE job_id = 'later'`)
+	db.Exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES
 	         ('stuck', '{}', 'sending', now() - interval '11 minutes'),
 	         ('under way', '{}', 'sending', now() - interval '9 minutes'),
 	         ('unrecorded', '{}', 'unrecorded', now()),
 	         ('rejected', '{}', 'rejected', now() - interval '1 hour'),
 	         ('accepted', '{}', 'accepted', now() - interval '1 hour')`)
-	db.exec(`INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'utc')::date, 7)`)
-	got, err := postgres.NewStore(db.pool).Backlog(t.Context())
+	db.Exec(`INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'utc')::date, 7)`)
+	got, err := jobs.New(db.Pool).Backlog(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

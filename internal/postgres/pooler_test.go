@@ -11,9 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sumepoller/internal/config"
+	"sumepoller/internal/pgtest"
 	"sumepoller/internal/pgtest/pooler"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 )
 
 const execMode = "?default_query_exec_mode=exec&application_name=sandbox"
@@ -32,36 +34,36 @@ func pooled(t *testing.T, url string) *pgxpool.Pool {
 // Field case 1: two sandboxes share the one connection of a transaction pooler.
 func TestTwoStoresShareAPoolerOfOneConnection(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
+	db := pgtest.New(t)
 	const rows = 300
-	db.due(rows)
-	url := pooler.Start(t, db.url, 1) + execMode
+	db.InsertDue(rows)
+	url := pooler.Start(t, db.URL, 1) + execMode
 	var all sync.WaitGroup
 	var done [2]int
 	for i := range done {
-		s := postgres.NewStore(pooled(t, url))
+		s := jobs.New(pooled(t, url))
 		all.Go(func() { done[i] = work(t, s) })
 	}
 	all.Wait()
 	if done[0]+done[1] != rows {
 		t.Errorf("%d and %d settled, want %d together", done[0], done[1], rows)
 	}
-	if n := db.number(`SELECT count(*) FROM video_jobs WHERE state = 'completed' AND polls = 1 AND lost_leases = 0`); n != rows {
+	if n := db.Number(`SELECT count(*) FROM video_jobs WHERE state = 'completed' AND polls = 1 AND lost_leases = 0`); n != rows {
 		t.Errorf("%d rows are read once and completed, want %d", n, rows)
 	}
-	if n := db.number(`SELECT sum(reads)::integer FROM read_budget`); n != rows {
+	if n := db.Number(`SELECT sum(reads)::integer FROM read_budget`); n != rows {
 		t.Errorf("%d reads taken, want %d", n, rows)
 	}
 	const open = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sandbox'`
-	if n := db.number(open); n != 1 {
+	if n := db.Number(open); n != 1 {
 		t.Errorf("%d server connections, want one", n)
 	}
 }
 
 // work goes on with every method until nothing is due.
-func work(t *testing.T, s *postgres.Store) (done int) {
+func work(t *testing.T, s *jobs.Store) (done int) {
 	for {
-		r := counting(7, 1000)
+		r := counted(7, 1000)
 		got, err := s.Claim(t.Context(), r)
 		if err != nil {
 			t.Error(err)
@@ -71,17 +73,21 @@ func work(t *testing.T, s *postgres.Store) (done int) {
 		}
 		var batch []poller.Settlement
 		for _, j := range got.Jobs[1:] {
-			batch = append(batch, finishing(j.ID, r.Lease))
+			batch = append(batch, finish(j.ID, r.Lease))
 		}
 		hold := poller.Release{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
 		if len(batch) == 0 { // nothing comes of giving the last row back
-			batch, hold = append(batch, finishing(hold.JobID, r.Lease)), poller.Release{}
+			batch, hold = append(batch, finish(hold.JobID, r.Lease)), poller.Release{}
 		}
 		results, settleErr := s.Settle(t.Context(), batch)
-		done += count(outcomes(results), poller.Done)
+		for _, r := range results {
+			if r.Outcome == poller.Written {
+				done++
+			}
+		}
 		var releaseErr error
 		if hold.JobID != "" {
-			_, releaseErr = s.Release(t.Context(), got.Charged, []poller.Release{hold})
+			_, releaseErr = s.Release(t.Context(), got.QuotaDate, []poller.Release{hold})
 		}
 		_, _, nextErr := s.NextDue(t.Context(), []poller.LeaseID{r.Lease})
 		_, todayErr := s.Today(t.Context())
@@ -97,14 +103,14 @@ func work(t *testing.T, s *postgres.Store) (done int) {
 // that whoever runs into it finds what to do.
 func TestPoolerWithoutTheSettingFailsWithTheDriversError(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
-	db.due(10)
-	url := pooler.Start(t, db.url, 1)
-	first, second := postgres.NewStore(pooled(t, url)), postgres.NewStore(pooled(t, url))
-	claim(t, first, want(1))
-	_, err := second.Claim(t.Context(), want(1))
+	db := pgtest.New(t)
+	db.InsertDue(10)
+	url := pooler.Start(t, db.URL, 1)
+	first, second := jobs.New(pooled(t, url)), jobs.New(pooled(t, url))
+	claim(t, first, uncounted(1))
+	_, err := second.Claim(t.Context(), uncounted(1))
 	// Prepared under this name already, or not known on this connection.
-	if code := pgCode(err); code != "42P05" && code != "26000" {
+	if code := postgres.SQLState(err); code != "42P05" && code != "26000" {
 		t.Errorf("error %v, want a prepared statement that exists", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"sumepoller/internal/config"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 	"sumepoller/internal/secrets"
 )
 
@@ -23,7 +24,7 @@ func TestAPasswordRotatedWhileThePoolIsOpenServesTheNextConnection(t *testing.T)
 	if _, err := pool.Exec(t.Context(), `CREATE TABLE read_budget (day date PRIMARY KEY, reads integer NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
-	store := postgres.NewStore(pool)
+	store := jobs.New(pool)
 
 	s.setPassword(t, "new")
 	v.set(login("new", where))
@@ -37,7 +38,7 @@ func TestAPasswordRotatedWhileThePoolIsOpenServesTheNextConnection(t *testing.T)
 
 	s.setPassword(t, "newer") // and the secret does not follow
 	s.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'poller'`)
-	if _, err := store.Today(t.Context()); pgCode(err) != "28P01" {
+	if _, err := store.Today(t.Context()); postgres.SQLState(err) != "28P01" {
 		t.Errorf("error %v, want 28P01", err)
 	}
 	if n := v.count(); n != 3 {

@@ -17,6 +17,9 @@ import (
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
+	"sumepoller/internal/postgres/requests"
+	"sumepoller/internal/postgres/submissions"
 )
 
 // serverSettings are defaults of a database under which everything works as
@@ -57,19 +60,19 @@ func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
 		for _, mode := range driverModes {
 			t.Run(setting+" "+mode, func(t *testing.T) {
 				t.Parallel()
-				db := newTable(t)
-				db.set(setting)
-				pool := connectAs(t, reach(t, db.url), mode)
-				for name, works := range map[string]func(table, *pgxpool.Pool){
-					"loop":       func(db table, pool *pgxpool.Pool) { db.due(10); db.cycle(postgres.NewStore(pool)) },
+				db := pgtest.New(t)
+				set(db, setting)
+				pool := connectAs(t, reach(t, db.URL), mode)
+				for name, works := range map[string]func(*pgtest.DB, *pgxpool.Pool){
+					"loop":       func(db *pgtest.DB, pool *pgxpool.Pool) { db.InsertDue(10); cycle(db, jobs.New(pool)) },
 					"operator":   operate,
 					"submission": buy,
 				} {
 					t.Run(name, func(t *testing.T) {
-						db := db
-						db.TB = t
-						db.exec(`TRUNCATE video_jobs, video_submissions, read_budget`)
-						works(db, pool)
+						part := *db
+						part.TB = t
+						part.Exec(`TRUNCATE video_jobs, video_submissions, read_budget`)
+						works(&part, pool)
 					})
 				}
 			})
@@ -79,10 +82,10 @@ func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
 
 // set changes a default of the database, for connections to come. The test's
 // own pool keeps the connection that it has.
-func (t table) set(setting string) {
-	t.Helper()
-	t.exec(`CREATE SCHEMA IF NOT EXISTS elsewhere`)
-	t.exec(`ALTER DATABASE ` + ask[string](t, `SELECT quote_ident(current_database())`) + ` SET ` + setting)
+func set(db *pgtest.DB, setting string) {
+	db.Helper()
+	db.Exec(`CREATE SCHEMA IF NOT EXISTS elsewhere`)
+	db.Exec(`ALTER DATABASE ` + pgtest.Value[string](db, `SELECT quote_ident(current_database())`) + ` SET ` + setting)
 }
 
 func direct(_ *testing.T, url string) string { return url }
@@ -93,14 +96,14 @@ func TestSettings(t *testing.T) {
 }
 
 // operate sends every operator request and checks the times and figures.
-func operate(db table, pool *pgxpool.Pool) {
+func operate(db *pgtest.DB, pool *pgxpool.Pool) {
 	db.Helper()
-	h := postgres.NewByHand(pool)
-	db.exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until) VALUES
+	h := requests.New(pool)
+	db.Exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until) VALUES
 	         ('long', 'pending', now() - interval '90 s', now() - interval '50 hours', now() - interval '2 hours', now() - interval '3 hours', NULL, '-infinity'),
 	         ('leased', 'pending', now() - interval '80 s', now(), NULL, NULL, NULL, now() + interval '10 minutes'),
 	         ('old', 'failed', now(), '2026-03-04 05:06:07.123456+00', NULL, NULL, '2026-03-04 05:06:08.654321+00', '-infinity')`)
-	db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', now() - interval '700 s')`)
+	db.Exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', now() - interval '700 s')`)
 
 	seen, err := h.Inspect(db.Context(), operator.Inspect{JobIDs: []string{"leased", "long", "old"}}, 100)
 	if err != nil {
@@ -151,10 +154,10 @@ func operate(db table, pool *pgxpool.Pool) {
 			db.Errorf("%+v: %+v, %v, want %d reopened", c.b, done, err, c.want)
 		}
 	}
-	if done, err := h.Backfill(db.Context(), operator.Backfill{JobIDs: names("new_", 102)}, 90*time.Second); err != nil || done.Registered != 102 {
+	if done, err := h.Backfill(db.Context(), operator.Backfill{JobIDs: pgtest.Names("new_", 102)}, 90*time.Second); err != nil || done.Registered != 102 {
 		db.Errorf("registered %+v, %v", done, err)
 	}
-	if ahead := db.number(`SELECT extract(epoch FROM max(next_poll_at) - min(next_poll_at))::integer FROM video_jobs WHERE starts_with(job_id, 'new_')`); ahead != 180 {
+	if ahead := db.Number(`SELECT extract(epoch FROM max(next_poll_at) - min(next_poll_at))::integer FROM video_jobs WHERE starts_with(job_id, 'new_')`); ahead != 180 {
 		db.Errorf("the last row is due %d s after the first, want 180", ahead)
 	}
 	stopped, err := h.Stop(db.Context(), operator.Stop{JobIDs: []string{"long", "leased", "nobody's"}})
@@ -164,14 +167,14 @@ func operate(db table, pool *pgxpool.Pool) {
 }
 
 // buy takes a submission from its intent to its row.
-func buy(db table, pool *pgxpool.Pool) {
+func buy(db *pgtest.DB, pool *pgxpool.Pool) {
 	db.Helper()
-	s := postgres.NewSubmissions(pool)
+	s := submissions.New(pool)
 	const request = `{"prompt": "C:\\new Köln's \"q\""}`
 	if _, err := s.Open(db.Context(), "order", []byte(request)); err != nil {
 		db.Fatal(err)
 	}
-	db.exec(`UPDATE video_submissions SET created_at = now() - interval '26 hours'`)
+	db.Exec(`UPDATE video_submissions SET created_at = now() - interval '26 hours'`)
 	found, err := s.Open(db.Context(), "order", []byte(request))
 	if err != nil || found.New || string(found.Request) != request || (found.Age-26*time.Hour).Abs() > time.Minute {
 		db.Errorf("found %+v, %v, want an intent of 26 hours ago", found, err)
@@ -198,22 +201,22 @@ func eachEncoding(t *testing.T, reach func(t *testing.T, url string) string, par
 		t.Run(mode+parameters, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Encoded(t, "LATIN1")
-			db := table{TB: t, url: url, pool: pgtest.Pool(t, url+"?client_encoding=UTF8")}
-			db.set(`client_encoding = 'SQL_ASCII'`)
+			db := &pgtest.DB{TB: t, URL: url, Pool: pgtest.Pool(t, url+"?client_encoding=UTF8")}
+			set(db, `client_encoding = 'SQL_ASCII'`)
 			latin1(db, connectAs(t, reach(t, url), mode+parameters))
 		})
 	}
 }
 
 // latin1 takes an id and an answer beyond ASCII through everything.
-func latin1(db table, pool *pgxpool.Pool) {
+func latin1(db *pgtest.DB, pool *pgxpool.Pool) {
 	db.Helper()
 	const id, other = "über-1", "über-2"
-	h, s := postgres.NewByHand(pool), postgres.NewStore(pool)
+	h, s := requests.New(pool), jobs.New(pool)
 	if done, err := h.Backfill(db.Context(), operator.Backfill{JobIDs: []string{id, other}}, time.Second); err != nil || done.Registered != 2 {
 		db.Fatalf("backfill %+v, %v", done, err)
 	}
-	r := want(2)
+	r := uncounted(2)
 	got := claim(db, s, r)
 	var found []string
 	for _, j := range got.Jobs {
@@ -222,13 +225,13 @@ func latin1(db table, pool *pgxpool.Pool) {
 	if slices.Sort(found); !cmp.Equal(found, []string{id, other}) {
 		db.Fatalf("claimed %q", found)
 	}
-	done := finishing(id, r.Lease)
+	done := finish(id, r.Lease)
 	done.Final, done.Status = []byte(`{"title": "Köln", "escaped": "K\u00f6ln"}`), "completed"
 	if o := settle(db, s, done); o[0] != poller.Written {
 		db.Errorf("settle: %v", o)
 	}
-	if n := db.number(`SELECT count(*) FROM video_jobs WHERE job_id = 'über-1' AND final_status = '{"title": "Köln", "escaped": "Köln"}' AND state = 'completed'`); n != 1 {
-		db.Errorf("the answer is not kept as it was: %s", ask[string](db, `SELECT string_agg(job_id || ' ' || coalesce(final_status::text, '-'), '; ') FROM video_jobs`))
+	if n := db.Number(`SELECT count(*) FROM video_jobs WHERE job_id = 'über-1' AND final_status = '{"title": "Köln", "escaped": "Köln"}' AND state = 'completed'`); n != 1 {
+		db.Errorf("the answer is not kept as it was: %s", pgtest.Value[string](db, `SELECT string_agg(job_id || ' ' || coalesce(final_status::text, '-'), '; ') FROM video_jobs`))
 	}
 	seen, err := h.Inspect(db.Context(), operator.Inspect{JobIDs: []string{id, other, "ünknown"}}, 0)
 	if err != nil || len(seen.Jobs) != 2 || seen.Jobs[0].JobID != id || !cmp.Equal(seen.Unknown, []string{"ünknown"}) {
@@ -238,11 +241,11 @@ func latin1(db table, pool *pgxpool.Pool) {
 	if err != nil || stopped.Finished[operator.StateStopped] != 1 || stopped.AlreadyFinished != 1 {
 		db.Errorf("stop %+v, %v", stopped, err)
 	}
-	submissions := postgres.NewSubmissions(pool)
-	if sub, err := submissions.Open(db.Context(), "order-ü", []byte(`{"prompt": "Köln"}`)); err != nil || string(sub.Request) != `{"prompt": "Köln"}` {
+	bought := submissions.New(pool)
+	if sub, err := bought.Open(db.Context(), "order-ü", []byte(`{"prompt": "Köln"}`)); err != nil || string(sub.Request) != `{"prompt": "Köln"}` {
 		db.Errorf("intent %s, %v", sub.Request, err)
 	}
-	if sub, err := submissions.Accept(db.Context(), "order-ü", "über-3"); err != nil || sub.JobID != "über-3" || sub.JobState != "pending" {
+	if sub, err := bought.Accept(db.Context(), "order-ü", "über-3"); err != nil || sub.JobID != "über-3" || sub.JobState != "pending" {
 		db.Errorf("accepted %+v, %v", sub, err)
 	}
 }
@@ -253,7 +256,7 @@ func TestSettings_Latin1Untranslatable(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Encoded(t, "LATIN1")
 	for _, mode := range driverModes {
-		h := postgres.NewByHand(connectAs(t, url, mode))
+		h := requests.New(connectAs(t, url, mode))
 		ids := []string{"job_1", "日本"}
 		_, backfill := h.Backfill(t.Context(), operator.Backfill{JobIDs: ids}, time.Second)
 		_, inspect := h.Inspect(t.Context(), operator.Inspect{JobIDs: ids}, 0)
@@ -273,12 +276,12 @@ func TestSettings_ReadOnly(t *testing.T) {
 	for _, mode := range driverModes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			db := newTable(t)
-			db.due(1)
-			db.set(`default_transaction_read_only = on`)
-			pool := connectAs(t, db.url, mode)
-			h := postgres.NewByHand(pool)
-			_, claim := postgres.NewStore(pool).Claim(t.Context(), want(1))
+			db := pgtest.New(t)
+			db.InsertDue(1)
+			set(db, `default_transaction_read_only = on`)
+			pool := connectAs(t, db.URL, mode)
+			h := requests.New(pool)
+			_, claim := jobs.New(pool).Claim(t.Context(), uncounted(1))
 			_, backfill := h.Backfill(t.Context(), operator.Backfill{JobIDs: []string{"new"}}, time.Second)
 			_, stop := h.Stop(t.Context(), operator.Stop{JobIDs: []string{"job_1"}})
 			const cure = "the database takes no writes here: connect to its writer, not to a replica, and leave default_transaction_read_only off"
@@ -301,16 +304,16 @@ func TestSettings_IdleSessionTimeout(t *testing.T) {
 	for _, mode := range driverModes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			db := newTable(t)
-			db.due(1)
-			db.set(`idle_session_timeout = '100ms'`)
-			pool := connectAs(t, db.url, mode+"&application_name=idle")
-			for db.number(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`) > 0 {
+			db := pgtest.New(t)
+			db.InsertDue(1)
+			set(db, `idle_session_timeout = '100ms'`)
+			pool := connectAs(t, db.URL, mode+"&application_name=idle")
+			for db.Number(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`) > 0 {
 				if t.Context().Err() != nil {
 					t.Fatal(t.Context().Err())
 				}
 			}
-			if got := claim(t, postgres.NewStore(pool), want(1)); len(got.Jobs) != 1 {
+			if got := claim(t, jobs.New(pool), uncounted(1)); len(got.Jobs) != 1 {
 				t.Errorf("claimed %d rows, want 1", len(got.Jobs))
 			}
 		})
@@ -324,11 +327,11 @@ func TestInspect_TimesBeyondJSON(t *testing.T) {
 		for _, mode := range driverModes {
 			t.Run(at+" "+mode, func(t *testing.T) {
 				t.Parallel()
-				db := newTable(t)
-				db.exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until)
+				db := pgtest.New(t)
+				db.Exec(`INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, failing_since, last_polled_at, finished_at, leased_until)
 				         SELECT s, s, t, t, t, t, t, t FROM unnest(ARRAY['pending', 'failed']) AS s, (SELECT $1::timestamptz AS t) AS given`, at)
-				db.exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', $1::timestamptz)`, at)
-				h := postgres.NewByHand(connectAs(t, db.url, mode))
+				db.Exec(`INSERT INTO video_submissions (idempotency_key, request, state, created_at) VALUES ('order', '{}', 'sending', $1::timestamptz)`, at)
+				h := requests.New(connectAs(t, db.URL, mode))
 				seen, err := h.Inspect(t.Context(), operator.Inspect{JobIDs: []string{"pending", "failed"}}, 0)
 				if err != nil {
 					t.Fatal(err)
@@ -346,7 +349,7 @@ func TestInspect_TimesBeyondJSON(t *testing.T) {
 						}
 					}
 				}
-				past := db.number(`SELECT ($1::timestamptz < now())::integer`, at)
+				past := db.Number(`SELECT ($1::timestamptz < now())::integer`, at)
 				if len(seen.OldestDue) != past || len(seen.LongRunning) != past || seen.LongRunningTotal != past || seen.Due != past {
 					t.Errorf("due %d, %+v; long-running %d, %+v; want %d each", seen.Due, seen.OldestDue, seen.LongRunningTotal, seen.LongRunning, past)
 				}

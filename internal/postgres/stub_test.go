@@ -111,7 +111,7 @@ func TestConnectSignsAnIAMLoginForEachConnection(t *testing.T) {
 			if err == nil {
 				postgres.Close(pool, time.Minute)
 			}
-			if (err != nil) != (c.refuse > 1) || err != nil && pgCode(err) != "28000" {
+			if (err != nil) != (c.refuse > 1) || err != nil && postgres.SQLState(err) != "28000" {
 				t.Errorf("error %v", err)
 			}
 			if len(s.passwords) != c.tries {
@@ -221,8 +221,8 @@ func TestTheRootsOfRDSAreAuthoritiesThatLast(t *testing.T) {
 
 func TestCloseGivesUpOnAConnectionThatHangs(t *testing.T) {
 	t.Parallel()
-	db := newTable(t)
-	pool := pgtest.Pool(t, db.url)
+	db := pgtest.New(t)
+	pool := pgtest.Pool(t, db.URL)
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

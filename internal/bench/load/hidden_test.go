@@ -13,7 +13,7 @@ import (
 
 	"sumepoller/internal/bench/load"
 	"sumepoller/internal/poller"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 )
 
 // crowd answers every read as unfinished after a moment, and notes after how
@@ -80,13 +80,13 @@ func TestNoRowHidesBelowWhereTheClaimsOfABusyRunBegin(t *testing.T) {
 	p := poller.New(settings, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() {
-		_, err := p.Run(ctx, postgres.NewStore(s.pool), api, time.Now(), poller.NewSummary("", poller.ModeScheduled))
+		_, err := p.Run(ctx, jobs.New(s.pool), api, time.Now(), poller.NewSummary("", poller.ModeScheduled))
 		ended <- err
 	}()
 	await(t, api.warm, ended, time.Minute)
 	s.exec(t, `INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('inserted in the past', now() - interval '2 days')`)
 	s.exec(t, `UPDATE video_jobs SET state = 'pending' WHERE job_id = 'reopened'`)
-	other := postgres.NewStore(s.pool)
+	other := jobs.New(s.pool)
 	if out, err := other.Release(t.Context(), "", []poller.Release{{JobID: "released", Lease: lease, Unread: true}}); err != nil || out[0].Outcome != poller.Written {
 		t.Fatalf("release: %v, %v", out, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sumepoller/internal/config"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 	"sumepoller/internal/sume"
 )
 
@@ -111,7 +112,7 @@ func ours(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 		}
 		api = watched
 	}
-	sum, err := p.Run(ctx, postgres.NewStore(pool), api, time.Now(), poller.NewSummary("bench", poller.ModeScheduled))
+	sum, err := p.Run(ctx, jobs.New(pool), api, time.Now(), poller.NewSummary("bench", poller.ModeScheduled))
 	r := Result{Reads: sum.Reads, Began: began, Ended: time.Now(), Stopped: sum.Stopped, Late: watched.late, Early: watched.early}
 	if err == nil && sum.LostLeases > 0 {
 		err = fmt.Errorf("%d leases were lost: %s", sum.LostLeases, sum.JSON())

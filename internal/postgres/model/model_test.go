@@ -21,7 +21,7 @@ import (
 
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/jobs"
 )
 
 // newBench makes a database for checks of the store.
@@ -66,6 +66,6 @@ func (b bench) verdict(t *rapid.T) (d disagreement) {
 
 func TestStoreAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(b bench) poller.Queue { return postgres.NewStore(b.pool) })
+	b := newBench(t, func(b bench) poller.Queue { return jobs.New(b.pool) })
 	rapid.Check(t, b.agree)
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sumepoller/internal/poller"
-	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/requests"
 )
 
 const (
@@ -31,7 +31,7 @@ type bench struct {
 type world struct {
 	bench
 	t         *rapid.T
-	hand      *postgres.ByHand
+	hand      *requests.Table
 	rows      []*row
 	claimants []*claimant
 	writer    *writer // nil while the older worker holds nothing
@@ -69,7 +69,7 @@ func (w *world) disagree(format string, args ...any) {
 // check plays one random history on an emptied table. It panics with a
 // disagreement where the store strays from the model.
 func (b bench) check(t *rapid.T) {
-	w := &world{bench: b, t: t, hand: postgres.NewByHand(b.pool), reads: map[string]int{}, announced: map[string]int{}}
+	w := &world{bench: b, t: t, hand: requests.New(b.pool), reads: map[string]int{}, announced: map[string]int{}}
 	for _, table := range []string{"video_jobs", "read_budget", "refusals"} {
 		w.exec(`DELETE FROM ` + table)
 	}

@@ -1,0 +1,37 @@
+package jobs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres/jobs"
+)
+
+func TestBacklogOfAnEmptyTableIsZero(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	got, err := jobs.New(db.Pool).Backlog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(poller.Backlog{}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBacklogWithNothingDueIsNotLate(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	db.Insert("job_1", -time.Hour)
+	got, err := jobs.New(db.Pool).Backlog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Pending != 1 || got.Due != 0 || got.OldestDue != 0 || got.OldestPending > time.Minute {
+		t.Errorf("got %+v, want one pending, none due, none late", got)
+	}
+}

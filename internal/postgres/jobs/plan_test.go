@@ -1,0 +1,111 @@
+package jobs_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"sumepoller/internal/pgtest"
+	"sumepoller/internal/postgres/jobs"
+)
+
+func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.T) {
+	t.Parallel()
+	const fill = `INSERT INTO video_jobs (job_id, next_poll_at) SELECT 'job_' || g, now() - random() * interval '1 hour' FROM generate_series(1, 20000) AS g`
+	const lease = `UPDATE video_jobs SET leased_until = now() + interval '1 minute', lease_id = '11111111111111111111111111111111'`
+	array := func(value string) string {
+		values := make([]string, 200)
+		for i := range values {
+			values[i] = strings.ReplaceAll(value, "#", strconv.Itoa(i+1))
+		}
+		return `'{` + strings.Join(values, ",") + `}'`
+	}
+	key := strings.Join([]string{array("job_#"), array("11111111111111111111111111111111"), array("pending")}, ", ")
+	statements := map[string]string{
+		jobs.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array("0"), array(`""`), array("f"), `true`, `'300ms'`}, ", "),
+		jobs.ReleaseSQL: strings.Join([]string{key, array("t"), `'2026-01-01'`, `true`, `'300ms'`}, ", "),
+		jobs.OutcomeSQL: key + ", " + array("f"),
+	}
+	for name, steps := range map[string][]string{
+		"never analysed":   {fill, lease},
+		"analysed at rest": {fill, `ANALYZE video_jobs`, lease},
+		"analysed leased":  {fill, lease, `ANALYZE video_jobs`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			db.Exec(`ALTER TABLE video_jobs SET (autovacuum_enabled = off)`)
+			for _, sql := range steps {
+				db.Exec(sql)
+			}
+			conn := db.Connect()
+			n := 0
+			for sql, args := range statements {
+				n++
+				if _, err := conn.Exec(t.Context(), fmt.Sprintf(`PREPARE s%d AS %s`, n, sql)); err != nil {
+					t.Fatal(err)
+				}
+				for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+					plan := planOf(t, conn, mode, fmt.Sprintf(`s%d (%s)`, n, args))
+					if strings.Contains(plan, "Seq Scan on video_jobs") || strings.Contains(plan, "video_jobs_due_idx") || !strings.Contains(plan, "video_jobs_pkey") {
+						t.Errorf("%s: rows are not found by their keys\n%s", mode, plan)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTheOutlookWalksTheDueIndexWhateverTheStatisticsSay(t *testing.T) {
+	t.Parallel()
+	const fill = `INSERT INTO video_jobs (job_id, state, next_poll_at)
+	              SELECT 'job_' || g, CASE WHEN g % 10 = 0 THEN 'pending' ELSE 'completed' END, now() + g * interval '1 second'
+	              FROM generate_series(1, 50000) AS g`
+	for name, steps := range map[string][]string{
+		"never analysed":      {fill},
+		"analysed":            {fill, `ANALYZE video_jobs`},
+		"analysed leased":     {fill, `UPDATE video_jobs SET leased_until = now() + interval '1 minute'`, `ANALYZE video_jobs`},
+		"analysed when empty": {`ANALYZE video_jobs`, fill},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			db.Exec(`ALTER TABLE video_jobs SET (autovacuum_enabled = off)`)
+			for _, sql := range steps {
+				db.Exec(sql)
+			}
+			conn := db.Connect()
+			for call, sql := range map[string]string{"next_due ('{}', 0, '{}')": jobs.NextDueSQL, "backlog (0)": jobs.BacklogSQL} {
+				prepared, _, _ := strings.Cut(call, " ")
+				if _, err := conn.Exec(t.Context(), `PREPARE `+prepared+` AS `+sql); err != nil {
+					t.Fatal(err)
+				}
+				for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+					if plan := planOf(t, conn, mode, call); strings.Contains(plan, "Seq Scan on video_jobs") || strings.Contains(plan, "Sort") {
+						t.Errorf("%s, %s: does not walk the index\n%s", prepared, mode, plan)
+					}
+				}
+			}
+		})
+	}
+}
+
+// planOf explains a prepared statement without running it.
+func planOf(t testing.TB, conn *pgx.Conn, mode, call string) string {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), `SET plan_cache_mode = `+mode); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), `EXPLAIN (COSTS OFF) EXECUTE `+call, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
