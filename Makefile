@@ -76,7 +76,7 @@ fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
 	done
 
 .PHONY: bench
-bench: npm ## measure against a server of its own, twelve minutes (ONLY=throughput, or detection, limited, sandboxes, claims, snapshot, idle)
+bench: npm ## measure speed, delay and cost, eight minutes (ONLY=throughput, claims, detection, idle or sandboxes)
 	@go run ./internal/bench $(ONLY)
 
 .PHONY: lint

@@ -1,17 +1,13 @@
-// Command bench measures this program: what a day costs in reads and how soon
-// an end is known, reads a second beside two other ways, what a read costs the
-// database, and what an idle function costs. It needs no network.
+// Command bench measures this program: how soon the end of a job is known and
+// at how many reads, reads a second compared with other ways, what claims cost
+// the database, and what an idle function costs. docs/benchmarks.md shows the
+// figures and says how each is taken.
 //
-//	go run ./internal/bench              everything, some twelve minutes
-//	go run ./internal/bench throughput   one section, or some
+//	go run ./internal/bench              all scenes, some eight minutes
+//	go run ./internal/bench throughput   one scene, or several
 //
-// The API, the loads and the simulated days are processes of their own: what
-// one of them uses is not another's, and a load's share of the processors can
-// be limited alone. On a machine of two cores they share these; the ratios are
-// taken side by side in one run and suffer least from that. The results go to
-// the terminal and into bench.json, from which the picture and the table of
-// costs are made; a section measured alone takes the place of its earlier self
-// there.
+// The medians go to the terminal and into bench.json; a scene that is measured
+// alone replaces only its own figures there. No network is needed.
 package main
 
 import (
@@ -19,43 +15,34 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+	"syscall"
 
-	"sumepoller/internal/bench/report"
 	"sumepoller/internal/devstack"
 	"sumepoller/internal/devstack/environment"
 )
 
-// rounds is how often each figure is taken, in turn with the others.
+// rounds is how often each figure is taken. The figures of a scene are taken
+// in turn, so that a slow minute of the machine hits all of them.
 const rounds = 5
 
-// section is a part of the benchmark.
-type section struct {
-	name string
-	take func(ctx context.Context, s *report.Section) error
-}
+// sceneNames are the parts of the benchmark, in the order in which they run.
+var sceneNames = []string{"throughput", "claims", "detection", "idle", "sandboxes"}
 
-// sections in the order in which they are taken and told.
-var sections = []section{
-	{"detection", detection},
-	{"throughput", throughput},
-	{"limited", limited},
-	{"sandboxes", sandboxes},
-	{"claims", claims},
-	{"snapshot", snapshot},
-	{"idle", idle},
+var measure = map[string]func(ctx context.Context, s *scene) error{
+	"throughput": throughput, "claims": claims, "detection": detection, "idle": idle, "sandboxes": sandboxes,
 }
 
 func main() {
 	environment.Isolate()
-	ctx, stop := interrupted()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	args := os.Args[1:]
 	var err error
-	if len(args) == 1 && slices.Contains([]string{roleAPI, roleLoad, roleScene}, args[0]) {
+	if len(args) == 1 && slices.Contains([]string{roleLoad, roleDays}, args[0]) {
 		err = play(ctx, args[0])
 	} else {
 		err = bench(ctx, args)
@@ -66,55 +53,38 @@ func main() {
 	}
 }
 
-// bench takes the sections named, or all, and writes what came of them.
+// bench measures the named scenes, or all, and saves each when it is done.
 func bench(ctx context.Context, names []string) error {
 	root, err := devstack.Root()
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(root, "bench.json")
-	r, err := report.Load(path)
+	r, err := loadReport(path)
 	if err != nil {
 		return err
 	}
-	known := []string{"documents"}
-	for _, s := range sections {
-		known = append(known, s.name)
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("no section %q; there are %s", name, strings.Join(known, ", "))
-		}
+	if len(names) == 0 {
+		names = sceneNames
 	}
 	var failed []error
-	for _, s := range sections {
-		if len(names) > 0 && !slices.Contains(names, s.name) {
+	for _, name := range names {
+		if measure[name] == nil {
+			return fmt.Errorf("no scene %q; there are %s", name, strings.Join(sceneNames, ", "))
+		}
+		s := newScene()
+		if err := measure[name](ctx, s); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		if err := take(ctx, s, r); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
-			continue
-		}
-		if err := r.Save(path); err != nil {
+		s.print(os.Stdout, name, r[name])
+		r[name] = s
+		if err := r.save(path); err != nil {
 			return err
 		}
 	}
-	return errors.Join(append(failed, documents(r, root))...)
-}
-
-// take measures one section and prints it.
-func take(ctx context.Context, part section, r *report.Report) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if s := r["detection"]; s != nil {
+		failed = append(failed, draw(s, filepath.Join(root, "docs", "detection.svg")))
 	}
-	s := report.New(part.name)
-	s.Taken, s.Machine = time.Now().UTC().Truncate(time.Second), report.ThisMachine()
-	if err := part.take(ctx, s); err != nil {
-		return err
-	}
-	s.Seconds = time.Since(s.Taken).Truncate(time.Second).Seconds()
-	s.Write(os.Stdout)
-	s.Compare(os.Stdout, r.Section(s.Name))
-	r.Put(s)
-	return nil
+	return errors.Join(failed...)
 }

@@ -1,18 +1,12 @@
-// Package load is the side of a benchmark that reads jobs: this program's
-// loop, the held-lock loop it is compared with, and the bare reads with no
-// database. Each runs in a process of its own, so that its memory and its
-// share of the processors can be told, and limited.
+// Package load reads jobs from an API in one of three ways, which the benchmark
+// compares: the poller, a held-lock loop, and reads without a database.
 package load
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"sumepoller/internal/config"
@@ -24,69 +18,54 @@ import (
 
 // Kinds of load.
 const (
-	Ours = "ours" // poller.Run over the store
-	Held = "held" // one row a transaction, its lock held during the read
-	Bare = "bare" // the same reads, of ids that are known, with no database
+	Poller     = "poller"         // poller.Run on PostgreSQL
+	HeldLock   = "held-lock loop" // one row a transaction, its lock held during the read
+	NoDatabase = "no database"    // the same reads, of known ids
 )
 
-// Spec says what to read, and how.
+// conns is the function's default number of connections.
+const conns = 4
+
+// Spec is what to read, and how.
 type Spec struct {
 	Kind        string        `json:"kind"`
 	DatabaseURL string        `json:"database_url"`
 	APIURL      string        `json:"api_url"`
-	Concurrency int           `json:"concurrency"`
-	Conns       int           `json:"conns"`      // connections to the database at most
-	Jobs        int           `json:"jobs"`       // Held: rows to work off; Bare: jobs job_1 … to read
-	Budget      time.Duration `json:"budget"`     // Ours: of the run
-	MemoryMiB   int64         `json:"memory_mib"` // the function's; 0: no limit
-	Watch       bool          `json:"watch"`      // Ours: compare each read's beginning with its due time
+	Concurrency int           `json:"concurrency"` // reads in flight
+	Jobs        int           `json:"jobs"`        // HeldLock, NoDatabase: how many to read
+	Budget      time.Duration `json:"budget"`      // Poller: the time budget
 }
 
-// Result is what came of it.
+// Result is what a load did.
 type Result struct {
-	Reads   int           `json:"reads"`
-	Began   time.Time     `json:"began"`
-	Ended   time.Time     `json:"ended"`
-	CPU     time.Duration `json:"cpu"`      // of this process, over the load alone
-	PeakRSS int64         `json:"peak_rss"` // bytes
-	Stopped string        `json:"stopped"`
-	Early   int           `json:"early"` // reads before their due time, where watched
-	Late    []float64     `json:"late"`  // seconds from the due time to the read's beginning, where watched
+	Reads   int       `json:"reads"`
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended"`
+	Stopped string    `json:"stopped"` // Poller: why the run ended
 }
 
-// Elapsed is how long the load lasted.
-func (r Result) Elapsed() time.Duration { return r.Ended.Sub(r.Began) }
+// Rate returns the reads a second.
+func (r Result) Rate() float64 { return float64(r.Reads) / r.Ended.Sub(r.Began).Seconds() }
 
-// Rate is the reads a second.
-func (r Result) Rate() float64 { return float64(r.Reads) / r.Elapsed().Seconds() }
-
-// timeout of one read, which no answer of the benchmark comes near.
+// timeout of one read. No answer of the benchmark takes as long.
 const timeout = 15 * time.Second
 
-// Run puts the load on.
+// Run runs a load.
 func Run(ctx context.Context, s Spec) (Result, error) {
-	if s.MemoryMiB > 0 {
-		debug.SetMemoryLimit(s.MemoryMiB << 20 / 6 * 5) // as the function does
-	}
 	api, err := sume.NewClient(sume.Config{BaseURL: s.APIURL + "/v1", KeyHeader: "X-Api-Key: ", Timeout: timeout}, key{})
 	if err != nil {
 		return Result{}, err
 	}
 	defer api.CloseIdle()
-	before := cpu()
-	var r Result
 	switch s.Kind {
-	case Ours:
-		r, err = ours(ctx, s, api)
-	case Held:
-		r, err = held(ctx, s, api)
-	case Bare:
-		r, err = bare(ctx, s, api)
-	default:
-		return r, fmt.Errorf("no load %q", s.Kind)
+	case Poller:
+		return runPoller(ctx, s, api)
+	case HeldLock:
+		return runHeldLock(ctx, s, api)
+	case NoDatabase:
+		return runNoDatabase(ctx, s, api)
 	}
-	r.CPU, r.PeakRSS = cpu()-before, peak()
-	return r, err
+	return Result{}, fmt.Errorf("no load %q", s.Kind)
 }
 
 type key struct{}
@@ -95,33 +74,25 @@ func (key) Key(context.Context) (string, error) { return "bench", nil }
 
 func (key) Renew(context.Context, string) (string, error) { return "bench", nil }
 
-// ours is one run of the loop, as the function makes it: with the day's
-// allowance counted, at a height that it never reaches.
-func ours(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
+// runPoller is one run of the poller as the function makes it. The daily limit
+// is counted, but is never reached.
+func runPoller(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	began := time.Now()
-	pool, err := postgres.Connect(ctx, config.Database{URL: s.DatabaseURL, MaxConns: s.Conns}, nil)
+	pool, err := postgres.Connect(ctx, config.Database{URL: s.DatabaseURL, MaxConns: conns}, nil)
 	if err != nil {
 		return Result{}, err
 	}
 	defer pool.Close()
 	p := poller.New(Settings(s), slog.New(slog.DiscardHandler))
-	watched := &watch{Reader: api}
-	if s.Watch {
-		if err := watched.learn(ctx, pool); err != nil {
-			return Result{}, err
-		}
-		api = watched
-	}
 	sum, err := p.Run(ctx, jobs.New(pool), api, time.Now(), poller.NewSummary("bench", poller.ModeScheduled))
-	r := Result{Reads: sum.Reads, Began: began, Ended: time.Now(), Stopped: sum.Stopped, Late: watched.late, Early: watched.early}
+	r := Result{Reads: sum.Reads, Began: began, Ended: time.Now(), Stopped: sum.Stopped}
 	if err == nil && sum.LostLeases > 0 {
 		err = fmt.Errorf("%d leases were lost: %s", sum.LostLeases, sum.JSON())
 	}
 	return r, err
 }
 
-// Settings are the function's defaults, with the spec's figures in place of
-// those that the API's allowance would bind.
+// Settings are the function's defaults, without its limits on reads.
 func Settings(s Spec) poller.Settings {
 	return poller.Settings{
 		Budget: s.Budget, Concurrency: s.Concurrency, Lease: 2 * timeout, RequestTimeout: timeout,
@@ -130,8 +101,8 @@ func Settings(s Spec) poller.Settings {
 	}
 }
 
-// bare reads each job once, with as many reads in flight.
-func bare(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
+// runNoDatabase reads job_1 to job_n once each.
+func runNoDatabase(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	ids := make(chan string, s.Jobs)
 	for i := range s.Jobs {
 		ids <- fmt.Sprintf("job_%d", i+1)
@@ -158,34 +129,4 @@ func bare(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	default:
 		return r, nil
 	}
-}
-
-// cpu is the processor time this process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// peak is the most memory this process has had, in bytes.
-func peak() int64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	if runtime.GOOS == "darwin" {
-		return u.Maxrss
-	}
-	return u.Maxrss << 10
-}
-
-// Quantile returns the share's quantile; 0 of nothing.
-func Quantile(values []float64, share float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }

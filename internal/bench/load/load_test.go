@@ -15,11 +15,13 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// stage is a database and an API that finishes every job at its first read.
+// stage is a database and an API that answers every first read with the end of
+// the job.
 type stage struct {
-	url, api string
-	pool     *pgxpool.Pool
-	stats    func() sumetest.Stats
+	url    string
+	api    *sumetest.API
+	apiURL string
+	pool   *pgxpool.Pool
 }
 
 func newStage(t *testing.T, latency time.Duration) stage {
@@ -31,7 +33,7 @@ func newStage(t *testing.T, latency time.Duration) stage {
 	}
 	t.Cleanup(server.Close)
 	url := pgtest.URL(t)
-	return stage{url: url, api: server.URL, pool: pgtest.Pool(t, url), stats: api.Stats}
+	return stage{url: url, api: api, apiURL: server.URL, pool: pgtest.Pool(t, url)}
 }
 
 func (s stage) exec(t *testing.T, sql string, args ...any) {
@@ -41,8 +43,8 @@ func (s stage) exec(t *testing.T, sql string, args ...any) {
 	}
 }
 
-// due inserts jobs job_1 … that are due.
-func (s stage) due(t *testing.T, n int) {
+// addDue inserts the due jobs job_1 to job_n.
+func (s stage) addDue(t *testing.T, n int) {
 	t.Helper()
 	s.exec(t, `INSERT INTO video_jobs (job_id, next_poll_at)
 	           SELECT 'job_' || g, now() - g * interval '1 millisecond' FROM generate_series(1, $1::integer) AS g`, n)
@@ -50,56 +52,56 @@ func (s stage) due(t *testing.T, n int) {
 
 func (s stage) spec(kind string, jobs int) load.Spec {
 	return load.Spec{
-		Kind: kind, DatabaseURL: s.url, APIURL: s.api, Concurrency: 32, Conns: 4, Jobs: jobs, Budget: 20 * time.Second,
+		Kind: kind, DatabaseURL: s.url, APIURL: s.apiURL, Concurrency: 32, Jobs: jobs, Budget: 20 * time.Second,
 	}
 }
 
-// once wants each of so many jobs read, and none twice.
-func (s stage) once(t *testing.T, jobs int) {
+// checkReadOnce checks that each of so many jobs was read, and none twice.
+func (s stage) checkReadOnce(t *testing.T, jobs int) {
 	t.Helper()
-	stats := s.stats()
+	stats := s.api.Stats()
 	if len(stats.Jobs) != jobs || stats.Reads != jobs || stats.Overlapping > 0 {
-		t.Errorf("%d reads of %d jobs, %d of them beside another of the same job; want each of %d jobs read once",
+		t.Errorf("%d reads of %d jobs, %d during another read of the same job; want each of %d jobs read once",
 			stats.Reads, len(stats.Jobs), stats.Overlapping, jobs)
 	}
 }
 
-func TestEveryLoadReadsEachJobOnce(t *testing.T) {
+func TestRun_ReadsEachJobOnce(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{load.Ours, load.Held, load.Bare} {
+	for _, kind := range []string{load.Poller, load.HeldLock, load.NoDatabase} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			const jobs = 50
 			s := newStage(t, 0)
-			s.due(t, jobs)
+			s.addDue(t, jobs)
 			r, err := load.Run(t.Context(), s.spec(kind, jobs))
-			if err != nil || r.Reads != jobs || r.Elapsed() <= 0 || r.PeakRSS <= 0 {
+			if err != nil || r.Reads != jobs || r.Rate() <= 0 {
 				t.Fatalf("result %+v, error %v", r, err)
 			}
-			s.once(t, jobs)
+			s.checkReadOnce(t, jobs)
 		})
 	}
 }
 
-func TestEightSandboxesReadNoJobTwice(t *testing.T) {
+func TestRun_EightSandboxes(t *testing.T) {
 	t.Parallel()
 	const jobs, sandboxes = 2000, 8
 	s := newStage(t, 5*time.Millisecond)
-	s.due(t, jobs)
+	s.addDue(t, jobs)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var left atomic.Int64
 	left.Store(jobs)
 	finished := s.listen(t, func() {
 		if left.Add(-1) == 0 {
-			cancel() // a run would wait for leases of others that might run out
+			cancel() // a run would wait for leases of others that might expire
 		}
 	})
 	defer finished()
 	var all sync.WaitGroup
 	for range sandboxes {
 		all.Go(func() {
-			if _, err := load.Run(ctx, s.spec(load.Ours, 0)); err != nil {
+			if _, err := load.Run(ctx, s.spec(load.Poller, 0)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -108,10 +110,10 @@ func TestEightSandboxesReadNoJobTwice(t *testing.T) {
 	if n := left.Load(); n > 0 {
 		t.Errorf("%d of %d jobs were not announced", n, jobs)
 	}
-	s.once(t, jobs)
+	s.checkReadOnce(t, jobs)
 }
 
-// listen calls done for each job that is announced, until it is ended.
+// listen calls done for each completion event, until end is called.
 func (s stage) listen(t *testing.T, done func()) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.url)
@@ -138,21 +140,24 @@ func (s stage) listen(t *testing.T, done func()) (end func()) {
 	}
 }
 
-// Not beside the others, which use the processors up.
-func TestRowsThatBecomeDueDuringARunAreReadInTime(t *testing.T) {
-	const jobs, bound = 60, 0.25
+// Not parallel: the other tests use all processors.
+func TestRun_RowsDueDuringRun(t *testing.T) {
+	const jobs, bound = 60, 250 * time.Millisecond
 	s := newStage(t, 20*time.Millisecond)
 	s.exec(t, `INSERT INTO video_jobs (job_id, next_poll_at)
 	           SELECT 'job_' || g, now() + interval '500 milliseconds' + g * interval '50 milliseconds'
 	           FROM generate_series(1, $1::integer) AS g`, jobs)
-	spec := s.spec(load.Ours, 0)
-	spec.Watch = true
-	r, err := load.Run(t.Context(), spec)
-	if err != nil {
+	var first time.Time
+	if err := s.pool.QueryRow(t.Context(), `SELECT min(next_poll_at) FROM video_jobs`).Scan(&first); err != nil {
 		t.Fatal(err)
 	}
-	if p99 := load.Quantile(r.Late, 0.99); len(r.Late) != jobs || r.Early > 0 || p99 > bound {
-		t.Errorf("%d of %d rows read, %d early, p99 %.3f s late; want all, none, %v s", len(r.Late), jobs, r.Early, p99, bound)
+	if _, err := load.Run(t.Context(), s.spec(load.Poller, 0)); err != nil {
+		t.Fatal(err)
 	}
-	s.once(t, jobs)
+	for i, at := range s.api.Times() {
+		if late := at.Sub(first.Add(time.Duration(i) * 50 * time.Millisecond)); late < 0 || late > bound {
+			t.Errorf("read %d came %v after its row was due; want 0 to %v", i+1, late, bound)
+		}
+	}
+	s.checkReadOnce(t, jobs)
 }

@@ -1,7 +1,6 @@
-// Package sandbox runs one function's binary as Lambda does: the binary asks
-// this package's runtime endpoint for the next invocation and posts its answer
-// there. In contrast to the emulator of make run it adds next to nothing to
-// the times, which are taken where the function's requests arrive.
+// Package sandbox runs a function's binary as Lambda does: the binary asks this
+// package's runtime endpoint for the next invocation, and posts its response
+// there. Unlike AWS's emulator it adds almost nothing to the measured times.
 package sandbox
 
 import (
@@ -13,13 +12,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"sumepoller/internal/bench/cgroup"
 	"sumepoller/internal/devstack/process"
 )
 
@@ -30,13 +27,13 @@ const (
 
 // Sandbox is one function's process. One goroutine may use it.
 type Sandbox struct {
-	Init    time.Duration // from the process's start to its first request for work
+	Init    time.Duration // from the process's start to its first request for an invocation
 	process *process.Process
 	server  *httptest.Server
 	output  *bytes.Buffer
 	ready   chan struct{}
-	work    chan invocation
-	answers chan answer
+	next    chan invocation
+	ended   chan response
 }
 
 type invocation struct {
@@ -44,47 +41,30 @@ type invocation struct {
 	deadline time.Time
 }
 
-type answer struct {
+type response struct {
 	body   []byte
 	failed bool
 	at     time.Time
 }
 
-// Start starts the binary, in the group where there is one, and waits until it
-// asks for work. Stop it in every case.
-func Start(ctx context.Context, bootstrap string, env map[string]string, group *cgroup.Group) (*Sandbox, error) {
+// Start starts the binary and waits until it asks for an invocation. Stop it in
+// every case.
+func Start(ctx context.Context, bootstrap string, env map[string]string) (*Sandbox, error) {
 	s := &Sandbox{
 		output: &bytes.Buffer{}, ready: make(chan struct{}, 64),
-		work: make(chan invocation), answers: make(chan answer, 1),
+		next: make(chan invocation), ended: make(chan response, 1),
 	}
 	s.server = httptest.NewServer(s)
-	// A shell waits to be moved into the group before it becomes the binary.
-	gate, open, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer open.Close()
-	cmd := exec.Command("/bin/sh", "-c", `read go && exec "$0"`, bootstrap)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = gate, s.output, s.output
+	cmd := exec.CommandContext(ctx, bootstrap)
+	cmd.Stdout, cmd.Stderr = s.output, s.output
 	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(s.server.URL, "http://")}
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	s.process, err = process.Start(cmd, syscall.SIGKILL)
-	gate.Close()
-	if err != nil {
-		s.server.Close()
-		return nil, err
-	}
-	if group != nil {
-		if err := group.Add(s.process.PID()); err != nil {
-			s.Stop()
-			return nil, err
-		}
-	}
 	began := time.Now()
-	if _, err := open.WriteString("go\n"); err != nil {
-		s.Stop()
+	var err error
+	if s.process, err = process.Start(cmd, syscall.SIGKILL); err != nil {
+		s.server.Close()
 		return nil, err
 	}
 	select {
@@ -107,21 +87,21 @@ func (s *Sandbox) Stop() {
 	s.server.Close()
 }
 
-// Invoke runs one invocation with this limit, and returns its answer and how
-// long it took, from the invocation's delivery to the answer's arrival.
-func (s *Sandbox) Invoke(ctx context.Context, payload string, limit time.Duration) ([]byte, time.Duration, error) {
+// Invoke runs one invocation with this time limit, and returns how long it
+// took, from its delivery to the arrival of the response.
+func (s *Sandbox) Invoke(ctx context.Context, payload string, limit time.Duration) (time.Duration, error) {
 	began := time.Now()
-	s.work <- invocation{[]byte(payload), began.Add(limit)}
+	s.next <- invocation{[]byte(payload), began.Add(limit)}
 	select {
-	case a := <-s.answers:
-		if a.failed {
-			return a.body, 0, fmt.Errorf("the invocation failed: %s", a.body)
+	case r := <-s.ended:
+		if r.failed {
+			return 0, fmt.Errorf("the invocation failed: %s", r.body)
 		}
-		return a.body, a.at.Sub(began), nil
+		return r.at.Sub(began), nil
 	case <-s.process.Done():
-		return nil, 0, fmt.Errorf("the function ended: %s", s.output)
+		return 0, fmt.Errorf("the function ended: %s", s.output)
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return 0, ctx.Err()
 	}
 }
 
@@ -131,7 +111,7 @@ func (s *Sandbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "invocation/next":
 		s.ready <- struct{}{}
 		select {
-		case next := <-s.work:
+		case next := <-s.next:
 			h := w.Header()
 			h.Set("Lambda-Runtime-Aws-Request-Id", requestID)
 			h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(next.deadline.UnixMilli(), 10))
@@ -143,31 +123,21 @@ func (s *Sandbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		at := time.Now()
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusAccepted)
-		s.answers <- answer{body, strings.HasSuffix(path, "/error"), at}
+		s.ended <- response{body, strings.HasSuffix(path, "/error"), at}
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// Memory returns what the process holds now and what it held at most, in
-// bytes; zeros where the system does not tell.
+// Memory returns the memory that the process holds now, and the most that it
+// has held, in bytes; zeros where this is not Linux.
 func (s *Sandbox) Memory() (now, most int64) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.process.PID()), "status"))
-	if err != nil {
-		return 0, 0
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.PID()))
+	kibibytes := func(field string) int64 {
+		_, after, _ := strings.Cut(string(status), field+":")
+		var n int64
+		_, _ = fmt.Sscan(after, &n)
+		return n << 10
 	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		kib, _ := strconv.ParseInt(fields[1], 10, 64)
-		switch fields[0] {
-		case "VmRSS:":
-			now = kib << 10
-		case "VmHWM:":
-			most = kib << 10
-		}
-	}
-	return now, most
+	return kibibytes("VmRSS"), kibibytes("VmHWM")
 }

@@ -13,9 +13,9 @@ var (
 	mixed        = []time.Duration{time.Minute, 3 * time.Minute, 8 * time.Minute, 20 * time.Minute}
 )
 
-func play(t *testing.T, jobs int, renders []time.Duration, fixed time.Duration) simulation.Result {
+func run(t *testing.T, jobs int, renders []time.Duration, fixed time.Duration) simulation.Result {
 	t.Helper()
-	r, err := simulation.PlayDay(simulation.Scene{
+	r, err := simulation.Run(simulation.Day{
 		Jobs: jobs, Renders: renders, Fixed: fixed,
 		TickMin: time.Minute, TickMax: 119 * time.Second, Follow: 72 * time.Hour, Seed: 1,
 	})
@@ -25,8 +25,8 @@ func play(t *testing.T, jobs int, renders []time.Duration, fixed time.Duration) 
 	return r
 }
 
-func TestNoSimulatedDayForgetsAJobOrPassesTheAllowance(t *testing.T) {
-	for name, scene := range map[string]struct {
+func TestDay_AllFinishedWithinLimits(t *testing.T) {
+	for name, day := range map[string]struct {
 		jobs    int
 		renders []time.Duration
 		within  time.Duration
@@ -39,24 +39,24 @@ func TestNoSimulatedDayForgetsAJobOrPassesTheAllowance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := play(t, scene.jobs, scene.renders, 0)
-				if r.Settled != scene.jobs || r.ReadsFirst > 10_000 || r.OverDay > 0 || r.Delay(1) > scene.within {
+				r := run(t, day.jobs, day.renders, 0)
+				if r.Settled != day.jobs || r.ReadsFirst > 10_000 || r.Refused > 0 || r.Delay(1) > day.within {
 					t.Errorf("settled %d of %d, %d reads on the first day, %d refused, the last %v late; want all within %v",
-						r.Settled, scene.jobs, r.ReadsFirst, r.OverDay, r.Delay(1), scene.within)
+						r.Settled, day.jobs, r.ReadsFirst, r.Refused, r.Delay(1), day.within)
 				}
 			})
 		})
 	}
 }
 
-func TestAModestDayIsFollowedAsAFixedIntervalWould(t *testing.T) {
+func TestDay_ModestLoadLikeFixedInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ours := play(t, 500, threeMinutes, 0)
-		fixed := play(t, 500, threeMinutes, 15*time.Second)
-		if ours.Delay(0.5) > 15*time.Second || ours.ReadsPerJob > fixed.ReadsPerJob {
+		planned := run(t, 500, threeMinutes, 0)
+		fixed := run(t, 500, threeMinutes, 15*time.Second)
+		if planned.Delay(0.5) > 15*time.Second || planned.ReadsPerJob() > fixed.ReadsPerJob() {
 			t.Errorf("p50 %v with %.3f reads a job; want at most 15 s and %.3f",
-				ours.Delay(0.5), ours.ReadsPerJob, fixed.ReadsPerJob)
+				planned.Delay(0.5), planned.ReadsPerJob(), fixed.ReadsPerJob())
 		}
 	})
 }

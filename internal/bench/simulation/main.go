@@ -9,18 +9,18 @@ import (
 	"testing/synctest"
 )
 
-// Main plays scenes at the same time, each in a bubble of its own, and writes
-// the results as a JSON array in the order of the scenes. It ends the process:
-// a bubble needs a test, and a test ends its program.
-func Main(scenes []Scene, out io.Writer) {
-	results := make([]Result, len(scenes))
-	tests := make([]testing.InternalTest, 0, len(scenes)+1)
-	for i, s := range scenes {
-		tests = append(tests, testing.InternalTest{Name: fmt.Sprintf("scene %d", i+1), F: func(t *testing.T) {
+// Main runs days and writes the results as a JSON array, in the order of the
+// days. It ends the process: synctest needs a test, and the end of the tests
+// ends the program.
+func Main(days []Day, out io.Writer) {
+	results := make([]Result, len(days))
+	tests := make([]testing.InternalTest, 0, len(days)+1)
+	for i, d := range days {
+		tests = append(tests, testing.InternalTest{Name: fmt.Sprintf("day %d", i+1), F: func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
-				if results[i], err = PlayDay(s); err != nil {
-					t.Errorf("%+v: a run failed: %v", s, err)
+				if results[i], err = Run(d); err != nil {
+					t.Errorf("%+v: a run failed: %v", d, err)
 				}
 			})
 		}})

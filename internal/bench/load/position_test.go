@@ -16,18 +16,18 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-// crowd answers every read as unfinished after a moment, and notes after how
-// many reads the jobs looked for were first read.
-type crowd struct {
+// unfinished answers every read after 20 ms with a job that is not finished. It
+// records after how many reads each wanted job was first read.
+type unfinished struct {
 	mu     sync.Mutex
 	reads  int
-	warm   chan struct{} // closed after some hundred reads
-	looked map[string]int
-	found  chan struct{} // closed when all of them were read
+	warm   chan struct{}  // closed after 500 reads
+	wanted map[string]int // 0: not read yet
+	found  chan struct{}  // closed when all wanted jobs have been read
 }
 
-func (c *crowd) Status(ctx context.Context, id string) (poller.Answer, error) {
-	c.note(id)
+func (c *unfinished) Status(ctx context.Context, id string) (poller.Answer, error) {
+	c.record(id)
 	timer := time.NewTimer(20 * time.Millisecond)
 	defer timer.Stop()
 	select {
@@ -38,18 +38,18 @@ func (c *crowd) Status(ctx context.Context, id string) (poller.Answer, error) {
 	return poller.Answer{Status: "processing", NextPoll: time.Hour}, nil
 }
 
-func (c *crowd) note(id string) {
+func (c *unfinished) record(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reads++; c.reads == 500 {
 		close(c.warm)
 	}
-	at, mine := c.looked[id]
-	if !mine || at > 0 {
+	at, ok := c.wanted[id]
+	if !ok || at > 0 {
 		return
 	}
-	c.looked[id] = c.reads
-	for _, at := range c.looked {
+	c.wanted[id] = c.reads
+	for _, at := range c.wanted {
 		if at == 0 {
 			return
 		}
@@ -57,22 +57,22 @@ func (c *crowd) note(id string) {
 	close(c.found)
 }
 
-// The claims of a busy run begin where the one before ended. Rows that come to
-// lie below that are found all the same.
-func TestNoRowHidesBelowWhereTheClaimsOfABusyRunBegin(t *testing.T) {
+// Each claim of a busy run begins at the due time where the previous one ended.
+// Rows that appear before that position must still be found.
+func TestRun_RowsBehindClaimPosition(t *testing.T) {
 	t.Parallel()
 	const others = 20_000
 	s := newStage(t, 0)
-	s.due(t, others)
+	s.addDue(t, others)
 	var lease poller.LeaseID
 	_, _ = rand.Read(lease[:])
 	s.exec(t, `INSERT INTO video_jobs (job_id, state, next_poll_at, leased_until, lease_id) VALUES
 		('reopened', 'failed', now() - interval '1 day', '-infinity', $1::text::uuid),
 		('released', 'pending', now() - interval '1 day', now() + interval '10 minutes', $1::text::uuid),
-		('run out', 'pending', now() - interval '1 day', now() + interval '4 seconds', $1::text::uuid)`, hex.EncodeToString(lease[:]))
-	api := &crowd{
+		('expired', 'pending', now() - interval '1 day', now() + interval '4 seconds', $1::text::uuid)`, hex.EncodeToString(lease[:]))
+	api := &unfinished{
 		warm: make(chan struct{}), found: make(chan struct{}),
-		looked: map[string]int{"inserted in the past": 0, "reopened": 0, "released": 0, "run out": 0},
+		wanted: map[string]int{"inserted in the past": 0, "reopened": 0, "released": 0, "expired": 0},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -95,25 +95,25 @@ func TestNoRowHidesBelowWhereTheClaimsOfABusyRunBegin(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	for _, id := range slices.Sorted(maps.Keys(api.looked)) {
-		if reads := api.looked[id]; reads >= others {
-			t.Errorf("the row %s was read after %d reads, with nothing else left to read", id, reads)
+	for _, id := range slices.Sorted(maps.Keys(api.wanted)) {
+		if reads := api.wanted[id]; reads >= others {
+			t.Errorf("%s was read after %d reads, when nothing else was left to read", id, reads)
 		} else {
 			t.Logf("%s: after %d reads", id, reads)
 		}
 	}
 }
 
-// await waits for what has to come while the run goes on.
-func await(t *testing.T, what <-chan struct{}, ended <-chan error, most time.Duration) {
+// await waits until done is closed, while the run goes on.
+func await(t *testing.T, done <-chan struct{}, ended <-chan error, limit time.Duration) {
 	t.Helper()
-	timer := time.NewTimer(most)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-what:
+	case <-done:
 	case err := <-ended:
 		t.Fatalf("the run ended early: %v", err)
 	case <-timer.C:
-		t.Fatalf("nothing after %v", most)
+		t.Fatalf("nothing after %v", limit)
 	}
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,8 +9,8 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// The held-lock loop as people write it: the row's lock is the claim, and is
-// held until the answer is there.
+// The held-lock loop as people write it: the row's lock is the claim. It is
+// held until the answer has come.
 const (
 	heldClaimSQL = `
 SELECT job_id
@@ -22,11 +21,9 @@ LIMIT 1
 FOR UPDATE SKIP LOCKED`
 
 	heldFinishSQL = `UPDATE video_jobs SET state = $2 WHERE job_id = $1`
-
-	heldLaterSQL = `UPDATE video_jobs SET next_poll_at = now() + $2::bigint * interval '1 microsecond' WHERE job_id = $1`
 )
 
-func held(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
+func runHeldLock(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	conn, err := pgx.Connect(ctx, s.DatabaseURL)
 	if err != nil {
 		return Result{}, err
@@ -34,7 +31,7 @@ func held(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	defer func() { _ = conn.Close(ctx) }()
 	r := Result{Began: time.Now()}
 	for r.Reads < s.Jobs {
-		if err := heldOne(ctx, conn, api); err != nil {
+		if err := readOneHeld(ctx, conn, api); err != nil {
 			return r, err
 		}
 		r.Reads++
@@ -43,8 +40,8 @@ func held(ctx context.Context, s Spec, api poller.Reader) (Result, error) {
 	return r, nil
 }
 
-// heldOne is one turn: four statements, one row.
-func heldOne(ctx context.Context, conn *pgx.Conn, api poller.Reader) error {
+// readOneHeld reads one job, with four statements.
+func readOneHeld(ctx context.Context, conn *pgx.Conn, api poller.Reader) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return err
@@ -55,16 +52,10 @@ func heldOne(ctx context.Context, conn *pgx.Conn, api poller.Reader) error {
 		return err
 	}
 	answer, err := api.Status(ctx, id)
-	var fault *poller.ReadError
-	switch {
-	case err != nil && !errors.As(err, &fault):
-		return err
-	case err == nil && answer.Terminal:
-		_, err = tx.Exec(ctx, heldFinishSQL, id, answer.Status)
-	default:
-		_, err = tx.Exec(ctx, heldLaterSQL, id, (15 * time.Second).Microseconds())
-	}
 	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, heldFinishSQL, id, answer.Status); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
