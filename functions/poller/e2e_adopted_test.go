@@ -16,7 +16,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// threeColumns is the table as users have it, with the rows of their jobs.
+// threeColumns is a table as users have it before they adopt the poller.
 const threeColumns = `
 CREATE TABLE video_jobs (
     job_id text PRIMARY KEY,
@@ -25,7 +25,7 @@ CREATE TABLE video_jobs (
 );
 CREATE INDEX ON video_jobs (next_poll_at) WHERE state = 'pending'`
 
-func TestAdoptedTableIsFollowedBesideAHeldLockLoop(t *testing.T) {
+func TestAdopted_BesideHeldLockLoop(t *testing.T) {
 	t.Parallel()
 	s := stageOn(t, pgtest.Empty(t))
 	s.slow(5*time.Millisecond, 25*time.Millisecond)
@@ -33,7 +33,7 @@ func TestAdoptedTableIsFollowedBesideAHeldLockLoop(t *testing.T) {
 	s.due(t, sumetest.Plan{}, ids("completed", 200)...)
 	s.due(t, sumetest.Plan{End: "failed"}, ids("failed", 60)...)
 	s.due(t, sumetest.Plan{Reads: 1, Hint: 1}, ids("waits", 60)...)
-	s.migratedByTwo(t)
+	s.migrateTwice(t)
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -41,30 +41,30 @@ func TestAdoptedTableIsFollowedBesideAHeldLockLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	older, ended := &olderLoop{conn: conn, api: s.url}, make(chan error, 1)
-	go func() { ended <- older.run(ctx) }()
-	s.read(t, 2) // the older one is at work
+	loop, ended := &heldLockLoop{conn: conn, api: s.url}, make(chan error, 1)
+	go func() { ended <- loop.run(ctx) }()
+	s.read(t, 2) // the loop is running
 	b := s.sandbox(t, "POLL_BUDGET=20s")
-	ours := 0
-	until(t, "every row to end", func() bool {
+	byPoller := 0
+	until(t, "every row to be finished", func() bool {
 		sum := b.tick(t)
-		ours += sum.Finished["completed"] + sum.Finished["failed"]
+		byPoller += sum.Finished["completed"] + sum.Finished["failed"]
 		return s.number(t, `SELECT count(*) FROM video_jobs WHERE state = 'pending'`) == 0
 	})
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the older loop: %v", err)
+		t.Errorf("the held-lock loop: %v", err)
 	}
 	s.ended(t, map[string]int{"completed": 260, "failed": 60})
 	s.zero(t, `SELECT count(*) FROM video_jobs WHERE state <> CASE WHEN starts_with(job_id, 'failed') THEN 'failed' ELSE 'completed' END`)
 	s.zero(t, charged)
-	if ours == 0 || older.finished == 0 || ours+older.finished != 320 {
-		t.Errorf("%d rows ended by the function and %d by the older loop, want all 320 by the two", ours, older.finished)
+	if byPoller == 0 || loop.finished == 0 || byPoller+loop.finished != 320 {
+		t.Errorf("%d rows finished by the function and %d by the held-lock loop, want 320 together", byPoller, loop.finished)
 	}
 }
 
-// migratedByTwo has two built migrators at work at once, and one once more.
-func (s *stage) migratedByTwo(t *testing.T) {
+// migrateTwice runs two built migrators at the same time, and one of them again.
+func (s *stage) migrateTwice(t *testing.T) {
 	t.Helper()
 	bootstrap, err := devstack.Bootstrap(t.Context(), "migrate")
 	if err != nil {
@@ -96,26 +96,26 @@ func (s *stage) migratedByTwo(t *testing.T) {
 	}
 }
 
-// olderLoop is the loop that users come from: it knows three columns, and holds
-// the row's lock for as long as it reads.
-type olderLoop struct {
+// heldLockLoop is the loop that users have before: it knows three columns, and
+// holds the row's lock while it reads.
+type heldLockLoop struct {
 	conn     *pgx.Conn
 	api      string
 	finished int
 }
 
 // run claims row by row until ctx ends, and closes the connection.
-func (o *olderLoop) run(ctx context.Context) error {
-	defer func() { _ = o.conn.Close(context.WithoutCancel(ctx)) }()
+func (l *heldLockLoop) run(ctx context.Context) error {
+	defer func() { _ = l.conn.Close(context.WithoutCancel(ctx)) }()
 	for ctx.Err() == nil {
-		if err := pgx.BeginFunc(ctx, o.conn, func(tx pgx.Tx) error { return o.one(ctx, tx) }); err != nil {
+		if err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error { return l.readOne(ctx, tx) }); err != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
 	return ctx.Err()
 }
 
-func (o *olderLoop) one(ctx context.Context, tx pgx.Tx) error {
+func (l *heldLockLoop) readOne(ctx context.Context, tx pgx.Tx) error {
 	var id string
 	err := tx.QueryRow(ctx, `
 SELECT job_id FROM video_jobs WHERE state = 'pending' AND next_poll_at <= now()
@@ -127,7 +127,7 @@ ORDER BY next_poll_at LIMIT 1 FOR UPDATE SKIP LOCKED`).Scan(&id)
 	if err != nil {
 		return err
 	}
-	word, terminal, err := o.status(ctx, id)
+	word, terminal, err := l.status(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -135,13 +135,13 @@ ORDER BY next_poll_at LIMIT 1 FOR UPDATE SKIP LOCKED`).Scan(&id)
 		_, err = tx.Exec(ctx, `UPDATE video_jobs SET next_poll_at = now() + interval '1 second' WHERE job_id = $1`, id)
 		return err
 	}
-	o.finished++
+	l.finished++
 	_, err = tx.Exec(ctx, `UPDATE video_jobs SET state = $2 WHERE job_id = $1`, id, word)
 	return err
 }
 
-func (o *olderLoop) status(ctx context.Context, id string) (word string, terminal bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.api+"/v1/jobs/"+id+"/status", nil)
+func (l *heldLockLoop) status(ctx context.Context, id string) (word string, terminal bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.api+"/v1/jobs/"+id+"/status", nil)
 	if err != nil {
 		return "", false, err
 	}

@@ -16,7 +16,7 @@ import (
 	"sumepoller/migrations"
 )
 
-func TestDatabaseThatRefusesConnectionsFailsTheTickInTime(t *testing.T) {
+func TestDatabase_RefusesConnections(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, "job_1")
@@ -29,7 +29,7 @@ func TestDatabaseThatRefusesConnectionsFailsTheTickInTime(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatIsFullFailsTheTickUntilThereIsRoom(t *testing.T) {
+func TestDatabase_TooManyConnections(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("job", 20)...)
@@ -43,7 +43,7 @@ func TestDatabaseThatIsFullFailsTheTickUntilThereIsRoom(t *testing.T) {
 	if line, sum := b.fails(t, poller.KindDatabase); !strings.Contains(line, "53300") || sum.Claimed > 0 {
 		t.Errorf("%s, summary %+v", line, sum)
 	}
-	// Room comes while the next tick tries.
+	// A connection gets free while the next tick tries.
 	answer := b.begin(t, "")
 	if err := full.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestDatabaseThatIsFullFailsTheTickUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// role makes a role that may use our tables and returns its URL.
+// role creates a role that may use the poller's tables, and returns its URL.
 func (s *stage) role(t *testing.T, options string) string {
 	t.Helper()
 	name := fmt.Sprintf("e2e_%d", time.Now().UnixNano())
@@ -79,9 +79,9 @@ func (s *stage) role(t *testing.T, options string) string {
 	return u.String()
 }
 
-// Field case 2: the server closes connections while the run sleeps, and the
-// next statement comes within a second.
-func TestConnectionsClosedByTheServerWhileTheRunSleepsCostNothing(t *testing.T) {
+// The server closes the idle connections while the run sleeps. The next
+// statement, within a second, must not fail.
+func TestDatabase_ClosesIdleConnections(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{Reads: 3, Hint: 1}, ids("job", 5)...)
@@ -96,7 +96,7 @@ func TestConnectionsClosedByTheServerWhileTheRunSleepsCostNothing(t *testing.T) 
 	if got := answered(t, answer); got.Finished["completed"] != 5 || got.Polled != 20 || got.LostLeases > 0 {
 		t.Errorf("summary %+v", got)
 	}
-	// And between two invocations, where none is open.
+	// Between two invocations no connection is open.
 	s.due(t, sumetest.Plan{}, "job_next")
 	s.terminate(t)
 	if got := b.tick(t); got.Finished["completed"] != 1 {
@@ -104,13 +104,13 @@ func TestConnectionsClosedByTheServerWhileTheRunSleepsCostNothing(t *testing.T) 
 	}
 }
 
-// terminate ends the sandbox's connections at the server.
+// terminate closes the sandbox's connections at the server.
 func (s *stage) terminate(t *testing.T) {
 	t.Helper()
 	s.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sandbox' AND datname = current_database()`)
 }
 
-func TestDatabaseRestartedInMidRunDelaysIt(t *testing.T) {
+func TestDatabase_RestartDuringRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(50*time.Millisecond, 150*time.Millisecond)
@@ -119,10 +119,10 @@ func TestDatabaseRestartedInMidRunDelaysIt(t *testing.T) {
 	b := s.sandbox(t, config.DatabaseURL+"="+named(t, at(t, s.database, p.Listen), "sandbox"))
 	answer := b.begin(t, "")
 	s.finished(t, 200)
-	s.terminate(t) // as a shutdown does,
-	p.Stop()       // then nobody listens,
+	s.terminate(t) // as a shutdown does;
+	p.Stop()       // then nobody listens
 	<-time.After(time.Second)
-	p.up(t) // then it is back.
+	p.up(t) // until the server is back
 	if got := answered(t, answer); got.Finished["completed"] != 1500 || got.LostLeases > 0 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("summary %+v", got)
 	}
@@ -130,7 +130,7 @@ func TestDatabaseRestartedInMidRunDelaysIt(t *testing.T) {
 	s.neverTogether(t)
 }
 
-func TestDatabaseGoneForGoodHidesNothingThatWasSettled(t *testing.T) {
+func TestDatabase_GoneDuringRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(50*time.Millisecond, 150*time.Millisecond)
@@ -146,21 +146,22 @@ func TestDatabaseGoneForGoodHidesNothingThatWasSettled(t *testing.T) {
 	}
 	_, sum := failure(t, got, poller.KindDatabase)
 	done := s.number(t, completed)
-	// An answer of the server can be lost with its connection, no more than two
-	// batches of them.
+	// The server's answers can be lost with the connection: at most those to two
+	// batches.
 	if n := sum.Finished["completed"]; n < 100 || n > done || n < done-2*192 {
-		t.Errorf("the summary tells of %d finished, the table of %d", n, done)
+		t.Errorf("%d finished in the summary, %d in the table", n, done)
 	}
 	p.up(t)
 	s.pass(t, time.Hour)
 	if sum := b.tick(t); sum.Finished["completed"] != 2000-done {
-		t.Errorf("once it is back: %+v, want %d finished", sum, 2000-done)
+		t.Errorf("after the database is back: %+v, want %d finished", sum, 2000-done)
 	}
 	s.zero(t, charged)
 }
 
-// Field case 6.
-func TestAnswersToCommitsThatAreLostChangeNothing(t *testing.T) {
+// The answer to a COMMIT is lost. The statement is sent again, which must change
+// nothing; each job is announced once.
+func TestDatabase_LostCommitAnswers(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{"settles": "pg_notify", "claims": "SKIP LOCKED", "looks": "WITH free"} {
 		t.Run(name, func(t *testing.T) {
@@ -170,13 +171,13 @@ func TestAnswersToCommitsThatAreLostChangeNothing(t *testing.T) {
 			s.slow(10*time.Millisecond, 30*time.Millisecond)
 			s.due(t, sumetest.Plan{}, ids("job", 300)...)
 			w := newWire(t, host(t, s.database))
-			w.lose(statement, 3)
+			w.drop(statement, 3)
 			got := s.sandbox(t, config.DatabaseURL+"="+at(t, s.database, w.address), "SUME_READS_PER_DAY=300000").tick(t)
 			if got.Finished["completed"] != 300 || got.Claimed != 300 || got.LostLeases > 0 || got.ReadsToday != 300 {
 				t.Errorf("summary %+v", got)
 			}
-			if n := w.losts(); n != 3 {
-				t.Errorf("%d answers were lost, want 3", n)
+			if n := w.dropped(); n != 3 {
+				t.Errorf("%d answers dropped, want 3", n)
 			}
 			s.zero(t, `SELECT count(*) FROM video_jobs WHERE state <> 'completed' OR polls <> 1 OR lost_leases <> 0`)
 			if reads := s.api.Stats().Reads; reads != 300 {

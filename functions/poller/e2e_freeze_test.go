@@ -10,8 +10,9 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field case 9.
-func TestFrozenSandboxHoldsUpNobody(t *testing.T) {
+// Lambda freezes a sandbox during its reads. No transaction and no lock stays
+// open, and a second sandbox claims the free rows at once.
+func TestFreeze_DuringReads(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(time.Second, 0)
@@ -25,7 +26,7 @@ func TestFrozenSandboxHoldsUpNobody(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = frozen.Thaw() })
 	s.slow(0, 0)
-	until(t, "the frozen one's statements to end", func() bool {
+	until(t, "the frozen sandbox's statements to end", func() bool {
 		return s.number(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'frozen' AND datname = current_database() AND state <> 'idle'`) == 0
 	})
 	s.zero(t, `
@@ -38,7 +39,7 @@ WHERE a.application_name = 'frozen' AND a.datname = current_database() AND l.loc
 	free := s.number(t, waiting)
 	second := s.sandbox(t, "POLL_BUDGET=5s").tick(t)
 	if second.Finished["completed"] != free {
-		t.Errorf("second sandbox: %+v, want the %d rows that are free", second, free)
+		t.Errorf("second sandbox: %+v, want the %d rows without a lease", second, free)
 	}
 	if err := frozen.Thaw(); err != nil {
 		t.Fatal(err)
@@ -51,15 +52,16 @@ WHERE a.application_name = 'frozen' AND a.datname = current_database() AND l.loc
 	s.neverTogether(t)
 }
 
-// Field case 16.
-func TestAnswerThatComesAfterItsLeaseChangesNothing(t *testing.T) {
+// An answer arrives after its lease has expired. It is dropped, and the row
+// stays as another run reads or settles it.
+func TestFreeze_AnswerAfterLease(t *testing.T) {
 	t.Parallel()
-	for name, settled := range map[string]bool{"another has settled the row": true, "another is reading the row": false} {
+	for name, settled := range map[string]bool{"settled by another run": true, "read by another run": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			heard := s.announcements(t)
-			gate, reads := s.doorkeeper(t)
+			gate, reads := s.blockedAPI(t)
 			s.due(t, sumetest.Plan{}, "job_1")
 			s.api.SetFault("job_1", sumetest.Fault{Times: 1, Body: `{"terminal": true, "sume_status": "failed"}`})
 			gated := config.APIBaseURL + "=" + gate
@@ -75,9 +77,9 @@ func TestAnswerThatComesAfterItsLeaseChangesNothing(t *testing.T) {
 			other := s.sandbox(t, gated, "POLL_LEASE=50s", "SUME_REQUEST_TIMEOUT=40s", "POLL_BUDGET=30s").begin(t, "")
 			pass = <-reads
 			if !settled {
-				late.thawedTooLate(t, first)
+				late.thawLate(t, first)
 				if s.number(t, held) != 1 {
-					t.Error("the late answer took the row from the one that reads it")
+					t.Error("the late answer ended the lease of the other run")
 				}
 			}
 			close(pass)
@@ -85,30 +87,30 @@ func TestAnswerThatComesAfterItsLeaseChangesNothing(t *testing.T) {
 				t.Errorf("the other sandbox: %+v", sum)
 			}
 			if settled {
-				late.thawedTooLate(t, first)
+				late.thawLate(t, first)
 			}
 			if s.number(t, `SELECT count(*) FROM video_jobs WHERE state = 'completed' AND polls = 1 AND consecutive_errors = 0 AND last_error IS NULL`) != 1 {
-				t.Error("the row is not as the other one settled it")
+				t.Error("the row is not as the other run settled it")
 			}
 			once(t, heard(), 1)
 		})
 	}
 }
 
-// thawedTooLate thaws a sandbox and wants its run to lose its one lease.
-func (b *sandbox) thawedTooLate(t *testing.T, answer func() (devstack.Result, error)) {
+// thawLate thaws a sandbox, and checks that its run lost its only lease.
+func (b *sandbox) thawLate(t *testing.T, answer func() (devstack.Result, error)) {
 	t.Helper()
 	if err := b.Thaw(); err != nil {
 		t.Fatal(err)
 	}
 	if sum := answered(t, answer); sum.LostLeases != 1 || len(sum.Finished) > 0 || sum.Polled > 0 {
-		t.Errorf("the late one: %+v, want a lost lease and nothing else", sum)
+		t.Errorf("the late run: %+v, want a lost lease and nothing else", sum)
 	}
 }
 
-// doorkeeper serves the API under another address and lets each read wait until
-// the channel it comes with is closed.
-func (s *stage) doorkeeper(t *testing.T) (address string, reads <-chan chan struct{}) {
+// blockedAPI serves the API under another address. It sends a channel for each
+// read, and answers the read when that channel is closed.
+func (s *stage) blockedAPI(t *testing.T) (address string, reads <-chan chan struct{}) {
 	t.Helper()
 	arrivals := make(chan chan struct{})
 	return s.gate(t, func(r *http.Request) {

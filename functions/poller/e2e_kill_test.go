@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestRunAfterAKillFinishesEverything(t *testing.T) {
+func TestKill_NextRunFinishesAll(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(100*time.Millisecond, 300*time.Millisecond)
@@ -24,14 +24,14 @@ func TestRunAfterAKillFinishesEverything(t *testing.T) {
 	if got, err := answer(); err == nil {
 		t.Fatalf("the killed run answered %s", got.Body())
 	}
-	until(t, "what it had asked of the server to be done", func() bool {
+	until(t, "the killed run's sessions to end", func() bool {
 		return s.number(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'killed' AND datname = current_database()`) == 0
 	})
 	left := 400 - s.number(t, completed)
 	if left == 0 || left == 400 {
-		t.Fatalf("%d rows left, want the kill in mid-run", left)
+		t.Fatalf("%d rows left, want the kill during the run", left)
 	}
-	// Rows of the killed run are waited for to the end of their lease.
+	// The next run waits until the leases of the killed run have expired.
 	if got := s.sandbox(t, brief...).tick(t); got.Stopped != poller.StoppedDrained || got.Finished["completed"] != left || got.LostLeases > 0 {
 		t.Errorf("summary %+v, want the %d rows that were left", got, left)
 	}
@@ -39,11 +39,11 @@ func TestRunAfterAKillFinishesEverything(t *testing.T) {
 	s.neverTogether(t)
 	s.zero(t, charged)
 	if reads := s.api.Stats().Reads; reads > 600 {
-		t.Errorf("%d reads, want beyond 400 only those that the killed run had in flight or not yet settled", reads)
+		t.Errorf("%d reads, want 400 and those that the killed run had not settled", reads)
 	}
 }
 
-func TestThreeKillsAndCutConnectionsLoseNothing(t *testing.T) {
+func TestKill_ThreeTimesWithCutConnections(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(150*time.Millisecond, 350*time.Millisecond)
@@ -79,8 +79,9 @@ func TestThreeKillsAndCutConnectionsLoseNothing(t *testing.T) {
 	once(t, heard(), 3000)
 }
 
-// Field case 14.
-func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testing.T) {
+// The answer to one job kills the process each time. The rows behind it are
+// finished by the third tick, and its leases get longer and longer.
+func TestKill_ByOneJob(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var victim atomic.Pointer[sandbox]
@@ -94,7 +95,7 @@ func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testi
 	s.due(t, sumetest.Plan{}, append([]string{"bomb"}, ids("job", 30)...)...)
 	start := func() *sandbox { return s.sandbox(t, "POLL_BUDGET=5s", config.APIBaseURL+"="+gate) }
 	const lease = `SELECT round(extract(epoch FROM leased_until - now()))::int FROM video_jobs WHERE job_id = 'bomb'`
-	// A tick a minute: the row's first two claims end the first two.
+	// One tick a minute. The row is in the first two claims, and ends both runs.
 	for range 2 {
 		b := start()
 		victim.Store(b)
@@ -107,13 +108,14 @@ func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testi
 	if got := third.tick(t); got.Finished["completed"] != 30 || got.Stopped != poller.StoppedDrained {
 		t.Errorf("third tick: %+v, want the 30 rows behind finished", got)
 	}
-	// From now on time jumps to just before the row's lease ends, and past it.
+	// From now on, move the time to 10 s before the end of the row's lease, tick,
+	// then move it past the end.
 	for _, want := range []int{480, 900, 900} {
 		s.pass(t, time.Duration(s.number(t, lease)-10)*time.Second)
 		name := "job_" + time.Now().Format("150405.000000000")
 		s.due(t, sumetest.Plan{}, name)
 		if got := third.tick(t); got.Finished["completed"] != 1 {
-			t.Errorf("while the row is away: %+v", got)
+			t.Errorf("while the row is leased: %+v", got)
 		}
 		s.pass(t, 20*time.Second)
 		b := start()
@@ -122,7 +124,7 @@ func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testi
 			t.Fatalf("answer %s, want the process dead", got.Body())
 		}
 		if got := s.number(t, lease); got < want-60 || got > want {
-			t.Errorf("the row comes back in %d s, want %d", got, want)
+			t.Errorf("the row is leased for %d s, want %d", got, want)
 		}
 	}
 	if n := deaths.Load(); n != 5 {
@@ -131,13 +133,13 @@ func TestJobThatKillsItsClaimantHoldsUpNobodyAndComesBackEverMoreRarely(t *testi
 	victim.Store(nil)
 	s.pass(t, time.Hour)
 	if got := third.tick(t); got.Finished["completed"] != 1 {
-		t.Errorf("once it kills no more: %+v", got)
+		t.Errorf("when it no longer kills: %+v", got)
 	}
 	s.zero(t, `SELECT count(*) FROM video_jobs WHERE state <> 'completed' OR lost_leases > 0`)
 }
 
-// gate serves the API under another address; before each request it calls
-// first.
+// gate serves the API under another address, and calls first before each
+// request.
 func (s *stage) gate(t *testing.T, first func(*http.Request)) (address string) {
 	t.Helper()
 	server, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,34 +9,35 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Alone: the limit is real time.
-func TestLimitOfTenSecondsWithReadsOfThree(t *testing.T) {
+// Not parallel: the limit is measured in real time.
+func TestTimeLimit_SlowReads(t *testing.T) {
 	s := newStage(t)
 	s.slow(3*time.Second, 0)
 	b := s.limited(t, 10*time.Second)
 	b.tick(t) // warm
 	s.due(t, sumetest.Plan{}, ids("job", 500)...)
 	result := b.invoke(t, "")
-	if result.Failure != nil { // the emulator's, at the limit
+	if result.Failure != nil { // of the emulator, at the limit
 		t.Fatalf("failure %v after %v, want an answer before 10 s", result.Failure, result.Took)
 	}
 	got := summary(t, string(result.Payload))
 	if got.Finished["completed"] < 60 || got.Stopped != poller.StoppedBudget {
 		t.Errorf("summary %+v, want at least 60 finished", got)
 	}
-	s.givenBack(t, 500, got)
+	s.checkReleased(t, 500, got)
 }
 
-// Field case 10. Alone: the limit is real time.
-func TestLimitNearerThanTheBudgetIsAnsweredInTime(t *testing.T) {
+// The function's time limit is shorter than the time budget. The run must answer
+// before it. Not parallel: the limit is measured in real time.
+func TestTimeLimit_ShorterThanBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit, read time.Duration
 		rows, least int
 	}{
-		"5 s, 50 reads of 2 s":           {5 * time.Second, 2 * time.Second, 50, 1},
-		"2 s, reads that take too long":  {2 * time.Second, 4 * time.Second, 50, 0},
-		"2 s, more reads than fit in it": {2 * time.Second, 50 * time.Millisecond, 8000, 0},
-		"1 s, with nothing to do":        {time.Second, 0, 0, 0},
+		"5 s, 50 reads of 2 s":          {5 * time.Second, 2 * time.Second, 50, 1},
+		"2 s, reads that take too long": {2 * time.Second, 4 * time.Second, 50, 0},
+		"2 s, more reads than fit":      {2 * time.Second, 50 * time.Millisecond, 8000, 0},
+		"1 s, nothing due":              {time.Second, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -51,8 +52,8 @@ func TestLimitNearerThanTheBudgetIsAnsweredInTime(t *testing.T) {
 			if n := got.Finished["completed"]; n < c.least {
 				t.Errorf("%d finished, want at least %d", n, c.least)
 			}
-			s.givenBack(t, c.rows, got)
-			// The line comes before the answer, through a pipe.
+			s.checkReleased(t, c.rows, got)
+			// The line is written before the answer, but through a pipe.
 			until(t, "a metrics line", func() bool { return strings.Contains(b.Log(), `"CloudWatchMetrics"`) })
 			if n := strings.Count(b.Log(), `"CloudWatchMetrics"`); n != 1 {
 				t.Errorf("%d lines of metrics, want one", n)
@@ -61,7 +62,7 @@ func TestLimitNearerThanTheBudgetIsAnsweredInTime(t *testing.T) {
 	}
 }
 
-func TestReadBegunBeforeTheBudgetEndsRunsToItsOwnEnd(t *testing.T) {
+func TestTimeLimit_ReadOutlastsBudget(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(1500*time.Millisecond, 0)
@@ -70,12 +71,12 @@ func TestReadBegunBeforeTheBudgetEndsRunsToItsOwnEnd(t *testing.T) {
 	if got.Stopped != poller.StoppedBudget || got.Finished["completed"] == 0 || got.Released > 0 {
 		t.Errorf("summary %+v", got)
 	}
-	s.givenBack(t, 200, got)
+	s.checkReleased(t, 200, got)
 }
 
-// givenBack wants each row finished, or due at once with nothing counted and
-// nobody's lease.
-func (s *stage) givenBack(t *testing.T, rows int, got poller.Summary) {
+// checkReleased checks that each row is finished, or due at once without a lease
+// and with nothing counted.
+func (s *stage) checkReleased(t *testing.T, rows int, got poller.Summary) {
 	t.Helper()
 	done := s.number(t, completed)
 	if n := s.number(t, waiting); done != got.Finished["completed"] || done+n != rows {

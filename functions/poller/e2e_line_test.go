@@ -12,7 +12,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestBuiltFunctionFollows62JobsToTheirRightEnds(t *testing.T) {
+func TestTick_AllOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("completed", 40)...)
@@ -36,8 +36,8 @@ func TestBuiltFunctionFollows62JobsToTheirRightEnds(t *testing.T) {
 	s.zero(t, charged)
 }
 
-// Alone: how much each gets is measured.
-func TestThreeSandboxesShareTheDueRows(t *testing.T) {
+// Not parallel: the share of each sandbox is measured.
+func TestTick_ThreeSandboxesShareRows(t *testing.T) {
 	s := newStage(t)
 	s.slow(30*time.Millisecond, 0)
 	sandboxes := make([]*sandbox, 3)
@@ -62,7 +62,7 @@ func TestThreeSandboxesShareTheDueRows(t *testing.T) {
 	s.ended(t, map[string]int{"completed": 4000})
 }
 
-func TestIdleTickOfAWarmSandboxIsCheap(t *testing.T) {
+func TestTick_IdleCost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	w := newWire(t, host(t, s.database))
@@ -85,25 +85,25 @@ func TestIdleTickOfAWarmSandboxIsCheap(t *testing.T) {
 		until(t, "connections at the server to end", func() bool {
 			return s.number(t, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sandbox'`) == 0
 		})
-		// The proxy takes note of an end a moment after it; one that is held stays.
+		// The proxy notices a closed connection a moment later.
 		until(t, "connections at the proxy to end", func() bool { return w.open() == 0 })
 	}
 }
 
-func TestTickDeliveredTwiceReadsNoJobTwice(t *testing.T) {
+func TestTick_DeliveredTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	heard := s.announcements(t)
 	s.slow(20*time.Millisecond, 60*time.Millisecond)
 	names := ids("job", 300)
 	s.due(t, sumetest.Plan{}, names...)
-	const delivery = "8e07ff10-0000-4000-8000-000000000011"
+	const requestID = "8e07ff10-0000-4000-8000-000000000011"
 	first, second := s.sandbox(t, "POLL_BUDGET=20s"), s.sandbox(t, "POLL_BUDGET=20s")
-	one, other := first.begin(t, delivery), second.begin(t, delivery)
+	one, other := first.begin(t, requestID), second.begin(t, requestID)
 	if sum := answered(t, one).Claimed + answered(t, other).Claimed; sum != 300 {
 		t.Errorf("%d rows claimed, want 300", sum)
 	}
-	again := first.invoke(t, delivery)
+	again := first.invoke(t, requestID)
 	if sum := summary(t, string(again.Payload)); sum.Claimed != 0 || sum.Stopped != poller.StoppedDrained {
 		t.Errorf("delivered again: %+v", sum)
 	}

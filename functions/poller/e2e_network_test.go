@@ -9,7 +9,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestConnectionsToTheAPIThatAreCutCostTheirReadsAlone(t *testing.T) {
+func TestNetwork_APIConnectionsCut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(20*time.Millisecond, 80*time.Millisecond)
@@ -33,18 +33,18 @@ func TestConnectionsToTheAPIThatAreCutCostTheirReadsAlone(t *testing.T) {
 	s.pass(t, time.Minute)
 	b.tick(t)
 	s.ended(t, map[string]int{"completed": 600})
-	// A request whose kept connection dies goes out once more by itself, perhaps
-	// before the server has noticed.
+	// net/http sends a request again if its kept connection was closed, perhaps
+	// after the server has seen it.
 	for id, job := range s.api.Stats().Jobs {
 		if job.Reads > 4 {
-			t.Errorf("%s was asked for %d times, want twice at most for each of two reads", id, job.Reads)
+			t.Errorf("%d requests for %s, want at most two for each of two reads", job.Reads, id)
 		}
 	}
 }
 
-// The server goes silent in the middle of a statement and stays so: nothing of
-// it may wait for ever.
-func TestDatabaseThatFallsSilentFailsTheTickBeforeItsLimit(t *testing.T) {
+// The database stops answering in the middle of a statement. The run must fail
+// before the function's time limit.
+func TestNetwork_DatabaseSilent(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(50*time.Millisecond, 150*time.Millisecond)
@@ -60,6 +60,6 @@ func TestDatabaseThatFallsSilentFailsTheTickBeforeItsLimit(t *testing.T) {
 	}
 	line, sum := failure(t, got, poller.KindDatabase)
 	if done := s.number(t, completed); sum.Finished["completed"] == 0 || sum.Finished["completed"] > done {
-		t.Errorf("%s: the summary tells of %d finished, the table of %d", line, sum.Finished["completed"], done)
+		t.Errorf("%s: %d finished in the summary, %d in the table", line, sum.Finished["completed"], done)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// proxy stands between a sandbox and a server; it can go down and come up
-// again, and misbehave as its toxics say.
+// proxy is between a sandbox and a server. It can be stopped and started, and
+// disturb the traffic.
 type proxy struct{ *toxiproxy.Proxy }
 
 func newProxy(t *testing.T, server string) proxy {
@@ -22,7 +22,7 @@ func newProxy(t *testing.T, server string) proxy {
 	return p
 }
 
-// up listens, at the address of before.
+// up starts the proxy, at the same address as before.
 func (p proxy) up(t *testing.T) {
 	t.Helper()
 	if err := p.Start(); err != nil {
@@ -30,7 +30,7 @@ func (p proxy) up(t *testing.T) {
 	}
 }
 
-// silence swallows what the server says from now on; connections stay open.
+// silence drops what the server sends from now on. Connections stay open.
 func (p proxy) silence(t *testing.T) {
 	t.Helper()
 	const toxic = `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`
@@ -39,8 +39,8 @@ func (p proxy) silence(t *testing.T) {
 	}
 }
 
-// cutEvery cuts all connections each time so much has passed, until it is
-// stopped; that tells how often it did.
+// cutEvery cuts all connections at this interval, until stop is called. stop
+// returns how often it did.
 func (p proxy) cutEvery(t *testing.T, every time.Duration) (stop func() (cuts int)) {
 	t.Helper()
 	quit, ended, n := make(chan struct{}), make(chan struct{}), 0

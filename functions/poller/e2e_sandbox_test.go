@@ -14,20 +14,20 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// sandbox is one built function in the emulator.
+// sandbox is one process of the built function in Lambda's emulator.
 type sandbox struct {
 	*devstack.Function
-	secrets []string
+	secrets []string // that no output may hold
 }
 
-// sandbox starts one with a limit of a minute.
+// sandbox starts a sandbox with a time limit of one minute.
 func (s *stage) sandbox(t *testing.T, environ ...string) *sandbox {
 	t.Helper()
 	return s.limited(t, time.Minute, environ...)
 }
 
-// limited starts a sandbox with a limit of its own. When the test ends, its log
-// is searched for secrets.
+// limited starts a sandbox with this time limit. When the test ends, its log is
+// searched for secrets.
 func (s *stage) limited(t *testing.T, limit time.Duration, environ ...string) *sandbox {
 	t.Helper()
 	bootstrap, err := built()
@@ -51,22 +51,22 @@ func (s *stage) limited(t *testing.T, limit time.Duration, environ ...string) *s
 	return b
 }
 
-// discreet wants no secret in what a function put out.
-func (b *sandbox) discreet(t *testing.T, text string) {
+// discreet checks that an output of the function holds no secret.
+func (b *sandbox) discreet(t *testing.T, output string) {
 	t.Helper()
 	for _, secret := range b.secrets {
-		if secret != "" && strings.Contains(text, secret) {
-			t.Errorf("%q stands in the output:\n%s", secret, excerpt(text, secret))
+		if secret != "" && strings.Contains(output, secret) {
+			t.Errorf("the output holds %q:\n%s", secret, excerpt(output, secret))
 		}
 	}
 }
 
-func excerpt(text, word string) string {
-	i := strings.Index(text, word)
-	return text[max(0, i-400):min(len(text), i+400)]
+func excerpt(log, word string) string {
+	i := strings.Index(log, word)
+	return log[max(0, i-400):min(len(log), i+400)]
 }
 
-// invoke invokes the schedule's pass and wants some answer.
+// invoke invokes a scheduled run, and fails without an answer.
 func (b *sandbox) invoke(t *testing.T, requestID string) devstack.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -79,7 +79,7 @@ func (b *sandbox) invoke(t *testing.T, requestID string) devstack.Result {
 	return got
 }
 
-// tick wants a pass that does its work.
+// tick invokes a scheduled run that must succeed, and returns its summary.
 func (b *sandbox) tick(t *testing.T) poller.Summary {
 	t.Helper()
 	got := b.invoke(t, "")
@@ -89,7 +89,7 @@ func (b *sandbox) tick(t *testing.T) poller.Summary {
 	return summary(t, string(got.Payload))
 }
 
-// fails wants a pass that fails with an error of this kind, and its summary.
+// fails invokes a scheduled run that must fail with a run error of this kind.
 func (b *sandbox) fails(t *testing.T, kind string) (line string, sum poller.Summary) {
 	t.Helper()
 	return failure(t, b.invoke(t, ""), kind)
@@ -104,8 +104,8 @@ func failure(t *testing.T, got devstack.Result, kind string) (line string, sum p
 	return line, summary(t, rest)
 }
 
-// begin invokes in the background; the answer is waited for when it is asked.
-// A sandbox that is killed meanwhile has none.
+// begin starts a scheduled run. answer waits for its answer; a sandbox that is
+// killed has none.
 func (b *sandbox) begin(t *testing.T, requestID string) (answer func() (devstack.Result, error)) {
 	t.Helper()
 	var got devstack.Result
@@ -122,7 +122,7 @@ func (b *sandbox) begin(t *testing.T, requestID string) (answer func() (devstack
 	}
 }
 
-// answered wants the summary of a pass that was begun and did its work.
+// answered returns the summary of a run that was begun and must succeed.
 func answered(t *testing.T, answer func() (devstack.Result, error)) poller.Summary {
 	t.Helper()
 	got, err := answer()
@@ -132,10 +132,10 @@ func answered(t *testing.T, answer func() (devstack.Result, error)) poller.Summa
 	return summary(t, string(got.Payload))
 }
 
-func summary(t *testing.T, text string) (s poller.Summary) {
+func summary(t *testing.T, answer string) (s poller.Summary) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatalf("%v in %q", err, text)
+	if err := json.Unmarshal([]byte(answer), &s); err != nil {
+		t.Fatalf("%v in %q", err, answer)
 	}
 	return s
 }

@@ -24,23 +24,23 @@ type login struct {
 	user string
 }
 
-// newLogin starts a server of the test's own: others let everybody in.
+// newLogin starts another server: that of the other tests asks for no password.
 func newLogin(t *testing.T) *login {
 	t.Helper()
-	own, err := server.Start(t.Context(), server.Options{})
+	started, err := server.Start(t.Context(), server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(own.Stop)
-	cfg, err := pgxpool.ParseConfig(own.URL())
+	t.Cleanup(started.Stop)
+	cfg, err := pgxpool.ParseConfig(started.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := migrations.Up(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	l := &login{stage: stageOn(t, own.URL()), user: "poller"}
-	if l.at, err = url.Parse(own.URL()); err != nil {
+	l := &login{stage: stageOn(t, started.URL()), user: "poller"}
+	if l.at, err = url.Parse(started.URL()); err != nil {
 		t.Fatal(err)
 	}
 	l.exec(t, `CREATE ROLE poller LOGIN`)
@@ -56,15 +56,17 @@ func (l *login) rotate(t *testing.T, password string) {
 	l.exec(t, fmt.Sprintf(`ALTER ROLE poller PASSWORD '%s'`, password))
 }
 
-// store puts a password into the secret, in the form that RDS keeps.
+// store writes a password into the secret, in the form that RDS uses.
 func (l *login) store(password string) {
 	port, _ := strconv.Atoi(l.at.Port())
 	l.vault.Set("db", fmt.Sprintf(`{"username": "poller", "password": %q, "host": %q, "port": %d, "dbname": "postgres"}`,
 		password, l.at.Hostname(), port), false)
 }
 
-// Field cases 3 and 4.
-func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
+// The database's password is rotated, and the secret is updated later. The run
+// fetches the secret once more; if it is still the old one, the run fails and
+// changes no row. Passwords with characters that are special in URLs work.
+func TestSecret_RotatedPassword(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	passwords := []string{`one#%?/:@[ ]x`, `two#%?/:@[ ]x`, `three#%?/:@[ ]x`}
@@ -76,7 +78,7 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 	if got := b.tick(t); got.Finished["completed"] != 1 {
 		t.Errorf("at first: %+v", got)
 	}
-	// Rotated while the old one is cached, and the secret is late.
+	// Rotated while the old password is cached and still in the secret.
 	l.rotate(t, passwords[1])
 	l.due(t, sumetest.Plan{}, ids("late", 5)...)
 	if line, sum := b.fails(t, poller.KindDatabase); !strings.Contains(line, "28P01") || sum.Claimed > 0 {
@@ -86,9 +88,9 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 	l.zero(t, held)
 	l.store(passwords[1])
 	if got := b.tick(t); got.Finished["completed"] != 5 {
-		t.Errorf("once the secret knows: %+v", got)
+		t.Errorf("after the secret was updated: %+v", got)
 	}
-	// Rotated between two invocations, the secret at the same time.
+	// Password and secret are rotated between two invocations.
 	calls := l.vault.Calls()
 	l.rotate(t, passwords[2])
 	l.store(passwords[2])
@@ -97,11 +99,12 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 		t.Errorf("after the second rotation: %+v", got)
 	}
 	if n := l.vault.Calls() - calls; n != 1 {
-		t.Errorf("%d secrets fetched, want the one that was refused", n)
+		t.Errorf("%d secrets fetched, want only the refused one", n)
 	}
 	l.ended(t, map[string]int{"completed": 7})
 
-	// A connection string is not followed: it says so, and holds its tongue.
+	// A password in a connection string is not rotated: the error says so,
+	// without the password.
 	u := *l.at
 	u.User = url.UserPassword(l.user, passwords[0])
 	fixed := l.sandbox(t, config.DatabaseURL+"="+u.String())
@@ -111,7 +114,7 @@ func TestRotatedPasswordIsFollowedOnceItsSecretKnowsIt(t *testing.T) {
 	}
 }
 
-func TestNoSecretStandsInAnyOutput(t *testing.T) {
+func TestSecret_InNoOutput(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("job", 5)...)
@@ -152,9 +155,9 @@ func TestNoSecretStandsInAnyOutput(t *testing.T) {
 			t.Errorf("%s: answer %s", database, got.Body())
 		}
 	}
-	// What is searched when the test ends is there.
+	// The log that is searched at the end of the test is complete.
 	until(t, "two summary lines", func() bool { return strings.Count(b.Log(), `"message":"run"`) == 2 })
 	if !strings.Contains(b.Log(), `"message":"job failing"`) {
-		t.Errorf("no failing job stands in the log:\n%s", b.Log())
+		t.Errorf("no failing job in the log:\n%s", b.Log())
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Planted where a secret belongs; none may stand in anything that a function
-// puts out.
+// Secrets that the functions use. No output may hold them.
 const (
 	plantedKeyID    = "sume/planted"
 	plantedKey      = "sk_planted_8b1f5a"
@@ -27,7 +26,7 @@ const (
 	plantedAWSKey   = "aws-planted-55d2"
 )
 
-// patience bounds every wait for something that is certain to come.
+// patience is the longest wait for something that must happen.
 const patience = time.Minute
 
 // built is the poller's bootstrap, built once.
@@ -35,17 +34,17 @@ var built = sync.OnceValues(func() (string, error) {
 	return devstack.Bootstrap(context.Background(), "poller")
 })
 
-// stage is what sandboxes play on: a database, the API and Secrets Manager.
+// stage is what sandboxes use: a database, the API and Secrets Manager.
 type stage struct {
 	api      *sumetest.API
 	vault    *sumetest.Secrets
-	url      string // of API and Secrets Manager
+	url      string // of the API and Secrets Manager
 	database string // URL
 	db       *pgxpool.Pool
 	options  sumetest.Options
 }
 
-// newStage has a migrated database without rows.
+// newStage returns a stage whose database is migrated and empty.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	return stageOn(t, pgtest.URL(t))
@@ -71,8 +70,8 @@ func (s *stage) slow(least, most time.Duration) {
 	s.api.SetOptions(s.options)
 }
 
-// withPassword plants a password in a URL that has none. Where the server asks
-// for none, it takes any.
+// withPassword adds a password to a URL that has none. A server that asks for
+// none accepts any.
 func withPassword(t *testing.T, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -85,7 +84,7 @@ func withPassword(t *testing.T, database string) string {
 	return u.String()
 }
 
-// at returns a database's URL with another address, such as a proxy's.
+// at returns a database's URL with another address, such as that of a proxy.
 func at(t *testing.T, database, address string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -96,8 +95,7 @@ func at(t *testing.T, database, address string) string {
 	return u.String()
 }
 
-// named returns a database's URL with the name by which the server knows who
-// connects.
+// named returns a database's URL with an application_name.
 func named(t *testing.T, database, application string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -110,7 +108,7 @@ func named(t *testing.T, database, application string) string {
 	return u.String()
 }
 
-// host is the address in a URL.
+// host returns the address in a URL.
 func host(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -120,7 +118,7 @@ func host(t *testing.T, address string) string {
 	return u.Host
 }
 
-// environment is what a sandbox sees; environ goes over it.
+// environment returns a sandbox's environment, with the variables of environ.
 func (s *stage) environment(environ []string) map[string]string {
 	env := map[string]string{
 		config.APIKeySecretID: plantedKeyID, config.APIBaseURL: s.url, config.DatabaseURL: s.database,

@@ -11,8 +11,8 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// due adds rows that are due, in the order of their names, and jobs that the
-// API knows with this plan.
+// due adds due rows, in the order of the names, and their jobs to the API with
+// this plan.
 func (s *stage) due(t *testing.T, plan sumetest.Plan, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -31,7 +31,7 @@ func (s *stage) exec(t *testing.T, sql string, args ...any) {
 	}
 }
 
-// number returns what a query counts.
+// number returns the number that a query selects.
 func (s *stage) number(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	if err := s.db.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
@@ -56,7 +56,7 @@ func (s *stage) states(t *testing.T) map[string]int {
 	return found
 }
 
-// ended wants exactly these numbers of rows by state.
+// ended checks the number of rows in each state.
 func (s *stage) ended(t *testing.T, want map[string]int) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.states(t)); diff != "" {
@@ -65,17 +65,17 @@ func (s *stage) ended(t *testing.T, want map[string]int) {
 }
 
 const (
-	// held are the rows under a lease that lasts.
+	// held counts the pending rows under a lease.
 	held = `SELECT count(*) FROM video_jobs WHERE state = 'pending' AND leased_until >= now()`
-	// charged are the rows on which an error was counted.
+	// charged counts the rows with a read error.
 	charged = `SELECT count(*) FROM video_jobs WHERE consecutive_errors > 0 OR failing_since IS NOT NULL OR last_error IS NOT NULL`
-	// waiting are the rows that the next claim can have.
+	// waiting counts the claimable rows.
 	waiting = `SELECT count(*) FROM video_jobs WHERE state = 'pending' AND next_poll_at <= now() AND leased_until < now()`
-	// completed are the rows that reached the usual end.
+	// completed counts the completed rows.
 	completed = `SELECT count(*) FROM video_jobs WHERE state = 'completed'`
 )
 
-// zero wants a query that counts nothing.
+// zero checks that a query counts no row.
 func (s *stage) zero(t *testing.T, sql string) {
 	t.Helper()
 	if n := s.number(t, sql); n != 0 {
@@ -83,15 +83,15 @@ func (s *stage) zero(t *testing.T, sql string) {
 	}
 }
 
-// neverTogether wants no two reads of one job at the same time.
+// neverTogether checks that no job was read twice at the same time.
 func (s *stage) neverTogether(t *testing.T) {
 	t.Helper()
 	if n := s.api.Stats().Overlapping; n > 0 {
-		t.Errorf("%d reads overlap another of the same job", n)
+		t.Errorf("%d reads during another read of the same job", n)
 	}
 }
 
-// until waits for something that is certain to come.
+// until waits for something that must happen.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -101,7 +101,7 @@ func until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited %v for %s", patience, what)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *stage) finished(t *testing.T, n int) {
 	until(t, "completed rows", func() bool { return s.number(t, completed) >= n })
 }
 
-// pass moves the table's times into the past: so much time goes by.
+// pass moves the table's times into the past, as if this much time had passed.
 func (s *stage) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	s.exec(t, `
@@ -127,8 +127,8 @@ UPDATE video_jobs SET next_poll_at = next_poll_at - $1::bigint * interval '1 mic
 WHERE state = 'pending'`, d.Microseconds())
 }
 
-// announcements listens; the function it returns tells what was heard since,
-// and how often.
+// announcements listens for completion events. heard returns how often each has
+// come since.
 func (s *stage) announcements(t *testing.T) (heard func() map[string]int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.database)
@@ -155,7 +155,7 @@ func (s *stage) announcements(t *testing.T) (heard func() map[string]int) {
 	}
 }
 
-// once wants so many announcements, each heard once.
+// once checks the number of completion events, and that each came once.
 func once(t *testing.T, heard map[string]int, want int) {
 	t.Helper()
 	for payload, n := range heard {

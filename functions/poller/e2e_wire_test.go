@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// wire stands between a sandbox and PostgreSQL and reads the protocol: it
-// counts statements and can lose the answers to some. It speaks no TLS, so that
-// it misses none.
+// wire is a proxy between a sandbox and PostgreSQL. It reads the protocol, counts
+// the statements, and can drop the answers to some. It refuses TLS, so that it
+// sees every statement.
 type wire struct {
 	address, server string
 	all             sync.WaitGroup
 
 	mu     sync.Mutex
-	texts  []string // of the statements, as they came
+	sql    []string // the statements, in order
 	conns  map[net.Conn]bool
-	match  string // answers to statements that contain this …
-	losses int    // … are lost so often
-	lost   int
+	match  string // drop the answers to statements that contain this
+	toDrop int    // how many more
+	drops  int    // answers dropped
 }
 
 // newWire starts a wire to the server at an address.
@@ -54,41 +54,40 @@ func newWire(t *testing.T, server string) *wire {
 	return w
 }
 
-// lose has the answers to the next n statements that contain a text lost, each
-// with its connection, after the server has carried them out.
-func (w *wire) lose(text string, n int) {
+// drop drops the answers to the next n statements that contain a string, and
+// their connections, after the server has executed them.
+func (w *wire) drop(match string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.match, w.losses = text, n
+	w.match, w.toDrop = match, n
 }
 
-// statements is how many the server was asked to carry out, preparations
-// included.
+// statements returns how many statements were sent, PREPARE included.
 func (w *wire) statements() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.texts)
+	return len(w.sql)
 }
 
 // last returns the latest statements.
 func (w *wire) last(n int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string(nil), w.texts[len(w.texts)-n:]...)
+	return append([]string(nil), w.sql[len(w.sql)-n:]...)
 }
 
-// open is how many connections are open.
+// open returns how many connections are open.
 func (w *wire) open() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns)
 }
 
-// losts is how many answers were lost.
-func (w *wire) losts() int {
+// dropped returns how many answers were dropped.
+func (w *wire) dropped() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lost
+	return w.drops
 }
 
 func (w *wire) serve(client net.Conn) {
@@ -100,13 +99,13 @@ func (w *wire) serve(client net.Conn) {
 	w.mu.Lock()
 	w.conns[client] = true
 	w.mu.Unlock()
-	losing := make(chan struct{}, 1)
+	drops := make(chan struct{}, 1)
 	var back sync.WaitGroup
 	back.Go(func() {
-		w.answers(client, server, losing)
+		w.answers(client, server, drops)
 		_, _ = client.Close(), server.Close()
 	})
-	w.requests(client, server, losing)
+	w.requests(client, server, drops)
 	_, _ = client.Close(), server.Close()
 	back.Wait()
 	w.mu.Lock()
@@ -114,8 +113,8 @@ func (w *wire) serve(client net.Conn) {
 	w.mu.Unlock()
 }
 
-// requests passes on what the client sends and notes its statements.
-func (w *wire) requests(client, server net.Conn, losing chan<- struct{}) {
+// requests forwards what the client sends, and records its statements.
+func (w *wire) requests(client, server net.Conn, drops chan<- struct{}) {
 	from := bufio.NewReader(client)
 	prepared, portal := map[string]string{}, ""
 	for started := false; ; {
@@ -124,7 +123,7 @@ func (w *wire) requests(client, server net.Conn, losing chan<- struct{}) {
 			return
 		}
 		if !started {
-			if code := binary.BigEndian.Uint32(body); code == 80877103 || code == 80877104 { // TLS or GSS wanted
+			if code := binary.BigEndian.Uint32(body); code == 80877103 || code == 80877104 { // TLS or GSS requested
 				_, err = client.Write([]byte("N"))
 				if err != nil {
 					return
@@ -135,16 +134,16 @@ func (w *wire) requests(client, server net.Conn, losing chan<- struct{}) {
 		}
 		switch kind {
 		case 'Q':
-			w.note(cstring(body), losing)
+			w.record(cstring(body), drops)
 		case 'P':
 			name := cstring(body)
 			prepared[name] = cstring(body[len(name)+1:])
-			w.note("PREPARE "+prepared[name], nil)
+			w.record("PREPARE "+prepared[name], nil)
 		case 'B':
 			name := cstring(body)
 			portal = prepared[cstring(body[len(name)+1:])]
 		case 'E':
-			w.note(portal, losing)
+			w.record(portal, drops)
 		}
 		if _, err := server.Write(frame(kind, body)); err != nil {
 			return
@@ -152,51 +151,51 @@ func (w *wire) requests(client, server net.Conn, losing chan<- struct{}) {
 	}
 }
 
-// note counts a statement, and tells where its answer is to be lost.
-func (w *wire) note(text string, losing chan<- struct{}) {
+// record records a statement, and reports on drops if its answer is to be
+// dropped.
+func (w *wire) record(statement string, drops chan<- struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.texts = append(w.texts, text)
-	if losing == nil || w.losses == 0 || !strings.Contains(text, w.match) {
+	w.sql = append(w.sql, statement)
+	if drops == nil || w.toDrop == 0 || !strings.Contains(statement, w.match) {
 		return
 	}
 	select {
-	case losing <- struct{}{}:
-		w.losses--
-	default: // one of the same exchange is lost already
+	case drops <- struct{}{}:
+		w.toDrop--
+	default: // another answer of the same exchange is dropped already
 	}
 }
 
-// answers passes on what the server sends. Where the answer is to be lost, it
-// waits until the server is through with the exchange, and ends.
-func (w *wire) answers(client, server net.Conn, losing <-chan struct{}) {
-	from, lose := bufio.NewReader(server), false
+// answers forwards what the server sends. If an answer is to be dropped, it waits
+// for the end of the exchange, and returns.
+func (w *wire) answers(client, server net.Conn, drops <-chan struct{}) {
+	from, drop := bufio.NewReader(server), false
 	for {
 		kind, body, err := message(from, true)
 		if err != nil {
 			return
 		}
 		select {
-		case <-losing:
-			lose = true
+		case <-drops:
+			drop = true
 		default:
 		}
 		switch {
-		case !lose:
+		case !drop:
 			if _, err := client.Write(frame(kind, body)); err != nil {
 				return
 			}
 		case kind == 'Z':
 			w.mu.Lock()
-			w.lost++
+			w.drops++
 			w.mu.Unlock()
 			return
 		}
 	}
 }
 
-// message reads one: of a kind where typed, or one of those that begin a
-// session.
+// message reads a message. The first messages of a session have no type.
 func message(from *bufio.Reader, typed bool) (kind byte, body []byte, err error) {
 	if typed {
 		if kind, err = from.ReadByte(); err != nil {
@@ -221,6 +220,6 @@ func frame(kind byte, body []byte) []byte {
 }
 
 func cstring(b []byte) string {
-	text, _, _ := strings.Cut(string(b), "\x00")
-	return text
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
 }
