@@ -17,8 +17,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field case 21.
-func TestRunFollowsAKeyThatWasRotatedWhileCached(t *testing.T) {
+func TestKey_Rotated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.run(t)
@@ -33,8 +32,7 @@ func TestRunFollowsAKeyThatWasRotatedWhileCached(t *testing.T) {
 	}
 }
 
-// Field case 21.
-func TestRunWithAKeyRefusedForGoodFailsAndChargesNoRow(t *testing.T) {
+func TestKey_Refused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
@@ -46,11 +44,11 @@ func TestRunWithAKeyRefusedForGoodFailsAndChargesNoRow(t *testing.T) {
 	}
 	w.vault.Set(keyID, "another", false)
 	if got := w.run(t); got.Finished["completed"] != 3 {
-		t.Errorf("after the cure: %+v", got)
+		t.Errorf("with the right key: %+v", got)
 	}
 }
 
-func TestRunWithoutAUsableKeyFailsAndTouchesNoRow(t *testing.T) {
+func TestKey_Unusable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		set  func(*sumetest.Secrets)
@@ -85,8 +83,7 @@ func TestRunWithoutAUsableKeyFailsAndTouchesNoRow(t *testing.T) {
 	}
 }
 
-// Field case 22.
-func TestRunGoesOnWithACachedKeyWhileSecretsManagerIsDown(t *testing.T) {
+func TestKey_SecretsManagerDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.vault.Throttle(2)
@@ -98,10 +95,10 @@ func TestRunGoesOnWithACachedKeyWhileSecretsManagerIsDown(t *testing.T) {
 	}
 }
 
-func TestRunWithoutADatabaseFailsWithinTheLimit(t *testing.T) {
+func TestDatabase_Unreachable(t *testing.T) {
 	t.Parallel()
 	silent := listener(t)
-	// Nobody listens on port 1 of the loopback interface, and no other test is given it.
+	// No process listens on port 1 of the loopback interface, and no other test gets it.
 	for name, address := range map[string]string{"closed port": "127.0.0.1:1", "silent": silent.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,20 +110,20 @@ func TestRunWithoutADatabaseFailsWithinTheLimit(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Error("the answer came after the limit")
 			}
-			for _, text := range []string{err.Error(), w.stderr.String()} {
-				if strings.Contains(text, "hunter2") {
-					t.Errorf("the password stands in %s", text)
+			for _, out := range []string{err.Error(), w.stderr.String()} {
+				if strings.Contains(out, "hunter2") {
+					t.Errorf("the password is in %s", out)
 				}
 			}
-			if names := w.metrics(t); len(names) != 5 { // figures of the table are not known
+			if names := w.metrics(t); len(names) != 5 { // those of the table are unknown
 				t.Errorf("%d metrics: %v", len(names), names)
 			}
 		})
 	}
 }
 
-// Field case 10, and 23: metrics lost on a timeout.
-func TestRunAnswersBeforeALimitThatItsReadsWouldPass(t *testing.T) {
+// A run that Lambda ends at its timeout would print no metrics.
+func TestRun_AnswersBeforeDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "POLL_BUDGET=58s")
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2", "job_3")
@@ -149,21 +146,21 @@ type panicking struct{}
 
 func (panicking) Fetch(context.Context, string) (string, error) { panic("boom") }
 
-func TestPanicLosesNeitherMetricsNorSummary(t *testing.T) {
+func TestRun_Panic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.key = secrets.NewAPIKey(secrets.NewCache(panicking{}), keyID)
 	defer func() {
 		if recover() == nil {
-			t.Error("the panic was swallowed; the sandbox must go")
+			t.Error("the panic was swallowed; want it to end the sandbox")
 		}
-		w.told(t)
+		w.checkOutput(t)
 	}()
 	_, _ = w.Invoke(t.Context(), nil)
 }
 
-// fails invokes the handler for the schedule's pass and wants a failure of the
-// kind, with the summary behind it.
+// fails invokes a scheduled run and wants a run error of this kind, followed by the
+// summary.
 func (w *world) fails(t *testing.T, ctx context.Context, kind string) error {
 	t.Helper()
 	answer, err := w.invoke(t, ctx, `{}`)
@@ -180,7 +177,7 @@ func (w *world) fails(t *testing.T, ctx context.Context, kind string) error {
 	return err
 }
 
-// listener accepts connections and says nothing.
+// listener accepts connections and sends nothing.
 func listener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -191,7 +188,7 @@ func listener(t *testing.T) net.Listener {
 	return l
 }
 
-func TestRunLogsInWithADatabaseSecret(t *testing.T) {
+func TestDatabase_Secret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	at, err := pgx.ParseConfig(w.cfg.Database.URL)
@@ -204,7 +201,7 @@ func TestRunLogsInWithADatabaseSecret(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	w.untouched(t)
-	// A server that asks for no password takes any.
+	// A server that asks for no password accepts any.
 	login, err := json.Marshal(map[string]string{"username": at.User, "password": cmp.Or(at.Password, "p# %?/:@[")})
 	if err != nil {
 		t.Fatal(err)

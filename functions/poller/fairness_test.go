@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Rows that are read and given back must not stay at the head of the queue.
+// Rows that are read and released must not stay at the head of the queue.
 func TestFairness_OddRowsAtTheHead(t *testing.T) {
 	t.Parallel()
 	limited := sumetest.Fault{Status: 429, Header: map[string]string{"Retry-After": "1"}}
@@ -87,16 +87,15 @@ func TestFairness_SlowAnswersAtTheHead(t *testing.T) {
 	answer := b.begin(t, "")
 	began := time.Now()
 	until(t, "a hundred jobs finished", func() bool { return s.number(t, completed) >= 100 })
-	// The first read alone, then eight more each second until the slow ones
-	// are all in flight: six seconds, with room for a busy machine.
+	// First one read, then eight more each second, until all slow ones are in
+	// flight: six seconds, twice as long on a busy machine.
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("a hundred jobs are finished after %v, behind 40 answers of 14.9 s", took)
 	}
 	answered(t, answer)
 }
 
-// A claim is on its way for a while; what it brings after a 429 goes back
-// unread.
+// Rows that are claimed while a 429 arrives are released without a read.
 func TestRead_429WhileClaiming(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -107,13 +106,13 @@ func TestRead_429WhileClaiming(t *testing.T) {
 	if _, err := p.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
 		t.Fatal(err)
 	}
-	// From the hundredth read on the limit is used up.
+	// From the hundredth read on, the limit is used up.
 	s.api.SetFault("", sumetest.Fault{From: 100, Status: 429, Header: map[string]string{"Retry-After": "3600"}})
 	const concurrency = 16
 	b := s.sandbox(t, "POLL_BUDGET=5s", fmt.Sprintf("POLL_CONCURRENCY=%d", concurrency), "SUME_READS_PER_DAY=10000",
 		"DATABASE_URL="+at(t, s.database, p.Listen))
 	sum := b.tick(t)
-	// What was in flight when the first 429 was sent comes in all the same.
+	// The reads in flight at the first 429 still arrive.
 	if reads := s.api.Stats().Reads; reads > 99+concurrency {
 		t.Errorf("%d reads, want at most %d: those before the limit and those in flight", reads, 99+concurrency)
 	}
@@ -122,7 +121,7 @@ func TestRead_429WhileClaiming(t *testing.T) {
 	}
 	s.spare(t)
 	if n, reads := s.number(t, `SELECT reads FROM read_budget`), s.api.Stats().Reads; n != reads {
-		t.Errorf("the day counts %d reads, the API saw %d", n, reads)
+		t.Errorf("read_budget has %d reads, the API saw %d", n, reads)
 	}
 }
 
@@ -144,8 +143,8 @@ func TestRun_DueRowLockedToTheEnd(t *testing.T) {
 	}
 }
 
-// A wait that the API asked for lasts over the runs of a warm sandbox; an
-// operator's backfill ends it.
+// A wait that the API asks for continues in the next runs of a warm sandbox. A
+// backfill ends it.
 func TestBackfill_EndsALongWait(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -158,7 +157,7 @@ func TestBackfill_EndsALongWait(t *testing.T) {
 		}
 	}
 	if n := s.api.Stats().Reads; n != 1 {
-		t.Fatalf("%d reads during the wait, want the first alone", n)
+		t.Fatalf("%d reads during the wait, want only the first", n)
 	}
 	b.ran(t, `{"backfill": {"job_ids": ["job_1"]}}`)
 	s.ended(t, map[string]int{"completed": 1})

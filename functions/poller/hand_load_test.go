@@ -14,8 +14,8 @@ import (
 	"sumepoller/internal/operator"
 )
 
-// Alone: its time is measured.
-func TestBackfillOf20000JobsGoesOnAtItsRateAndHoldsUpNoLiveJob(t *testing.T) {
+// Not parallel, since it measures times.
+func TestBackfill_20000Jobs(t *testing.T) {
 	s := newStage(t)
 	old := ids("old", 20_000)
 	for _, id := range old {
@@ -23,7 +23,7 @@ func TestBackfillOf20000JobsGoesOnAtItsRateAndHoldsUpNoLiveJob(t *testing.T) {
 	}
 	b := s.sandbox(t, "POLL_BUDGET=9s")
 	b.tick(t) // warm
-	answer := b.begun(t, fmt.Sprintf(`{"backfill": {"job_ids": %s, "reads_per_minute": 1200}}`, list(t, old)))
+	answer := b.askAsync(t, fmt.Sprintf(`{"backfill": {"job_ids": %s, "reads_per_minute": 1200}}`, list(t, old)))
 	until(t, "20,000 rows", func() bool { return s.number(t, `SELECT count(*) FROM video_jobs`) == len(old) })
 	s.exec(t, `CREATE TABLE planned AS SELECT job_id, next_poll_at FROM video_jobs WHERE state = 'pending' AND next_poll_at > now()`)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -39,14 +39,14 @@ func TestBackfillOf20000JobsGoesOnAtItsRateAndHoldsUpNoLiveJob(t *testing.T) {
 	if sum.Registered != len(old) || sum.Polled != sum.Finished["completed"] || sum.LostLeases > 0 {
 		t.Errorf("summary %+v", sum)
 	}
-	for kind, least := range map[string]int{"live": 30, "old": 50} { // so many of those planned are seen
+	for kind, least := range map[string]int{"live": 30, "old": 50} { // at least so many are settled
 		early, late, n := s.lateness(t, kind)
 		t.Logf("%d %s jobs settled %v to %v after they were due", n, kind, early, late)
 		if n < least || early < 0 {
 			t.Errorf("%d %s jobs settled %v to %v after they were due; want %d or more, none early", n, kind, early, late, least)
 		}
 	}
-	// Who waits, waits for those in flight, not for the backfill.
+	// A live job waits for the reads in flight, not for the backfill.
 	overtaken := s.number(t, `
 SELECT coalesce(max((SELECT count(*)
                        FROM planned o JOIN video_jobs v USING (job_id)
@@ -56,14 +56,14 @@ SELECT coalesce(max((SELECT count(*)
 	if overtaken > 64 {
 		t.Errorf("%d jobs due later were settled before a live job, want at most the 64 in flight", overtaken)
 	}
-	// The run's last moments apart, all whose place has come are read.
+	// Apart from the last two seconds of the run, all due jobs were read.
 	if n := s.number(t, `SELECT count(*) FROM video_jobs WHERE state = 'pending' AND next_poll_at < (SELECT max(finished_at) FROM video_jobs) - interval '2 seconds'`); n > 0 {
 		t.Errorf("%d jobs are behind the rate", n)
 	}
 }
 
-// lateness tells how long after its planned time a job of a kind was settled,
-// at least and at most, and how many were.
+// lateness returns the least and the most time between the planned time of a job of
+// this kind and its settling, and the number of settled jobs.
 func (s *stage) lateness(t *testing.T, kind string) (least, most time.Duration, n int) {
 	t.Helper()
 	var lowest, highest float64
@@ -78,11 +78,11 @@ SELECT coalesce(min(d.late), -1)::float8, coalesce(max(d.late), -1)::float8, cou
 	return time.Duration(lowest * 1e9).Round(time.Millisecond), time.Duration(highest * 1e9).Round(time.Millisecond), n
 }
 
-func TestTwinsOfABackfillEndAsOne(t *testing.T) {
+func TestBackfill_Concurrent(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mixed(t)
-	s.slow(time.Second, 0) // no job ends before the other twin is through
+	s.slow(time.Second, 0) // no job finishes before both requests are done
 	names := ids("new", 4000)
 	for _, id := range names {
 		s.api.AddJob(id, finishes)
@@ -90,19 +90,19 @@ func TestTwinsOfABackfillEndAsOne(t *testing.T) {
 	payload := fmt.Sprintf(`{"backfill": {"job_ids": %s, "states": ["failed", "stopped"], "overdue": true, "reads_per_minute": 1, "limit": 4015}}`,
 		list(t, append(names, "pending_1", "completed_1")))
 	want := s.sandbox(t).ran(t, strings.Replace(payload, `{"job_ids"`, `{"dry_run": true, "job_ids"`, 1))
-	twins := []*sandbox{s.sandbox(t, "POLL_BUDGET=8s", "POLL_CONCURRENCY=200"), s.sandbox(t, "POLL_BUDGET=8s", "POLL_CONCURRENCY=200")}
-	answers := make([]func() (devstack.Result, error), len(twins))
-	// None can write before both have chosen their rows.
+	sandboxes := []*sandbox{s.sandbox(t, "POLL_BUDGET=8s", "POLL_CONCURRENCY=200"), s.sandbox(t, "POLL_BUDGET=8s", "POLL_CONCURRENCY=200")}
+	answers := make([]func() (devstack.Result, error), len(sandboxes))
+	// Neither can write before both have chosen their rows.
 	err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `LOCK TABLE video_jobs IN SHARE MODE`); err != nil {
 			return err
 		}
-		for i, b := range twins {
-			answers[i] = b.begun(t, payload)
+		for i, b := range sandboxes {
+			answers[i] = b.askAsync(t, payload)
 		}
 		until(t, "both to wait", func() bool {
 			return s.number(t, `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'video_jobs'::regclass
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == len(twins)
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == len(sandboxes)
 		})
 		return nil
 	})
@@ -115,20 +115,20 @@ func TestTwinsOfABackfillEndAsOne(t *testing.T) {
 		registered, reopened, polled = registered+got.Registered, reopened+got.Reopened, polled+got.Polled
 	}
 	if registered != want.Registered || reopened != want.Reopened || reopened == 0 {
-		t.Errorf("registered %d, reopened %d; want %d and %d, as one alone", registered, reopened, want.Registered, want.Reopened)
+		t.Errorf("registered %d, reopened %d; want %d and %d, as a single request", registered, reopened, want.Registered, want.Reopened)
 	}
 	if polled != 100 || s.api.Stats().Reads != 100 {
-		t.Errorf("%d reads came back, the API saw %d; want the first hundred once each", polled, s.api.Stats().Reads)
+		t.Errorf("%d reads came back, the API saw %d; want the first hundred, once each", polled, s.api.Stats().Reads)
 	}
 	s.neverTogether(t)
-	// The places of one backfill, a minute apart.
+	// The due times are those of one backfill, a minute apart.
 	const waiting = ` FROM video_jobs WHERE state = 'pending' AND job_id LIKE 'new%'`
 	if times, jobs := s.number(t, `SELECT count(DISTINCT next_poll_at)`+waiting), s.number(t, `SELECT count(*)`+waiting); times != jobs || jobs < 3800 {
 		t.Errorf("%d due times of %d jobs, want one for each", times, jobs)
 	}
 }
 
-func TestInspectOf100000PendingRowsIsQuickAndDiscreet(t *testing.T) {
+func TestInspect_100000Rows(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	secret := `{"video_url": "https://cdn.sume.invalid/video.mp4?X-Signature=c2ln", "api_key": "` + plantedKey + `"}`
@@ -148,7 +148,7 @@ SELECT 'job_' || i, now() + (i % 7200 - 3600) * interval '1 second',
 			t.Errorf("%.50s: failure %v", payload, got.Failure)
 		}
 		for _, word := range []string{"final_status", "video_url", "hidden", "api_key", "://", "X-Signature"} {
-			b.lacks(t, string(got.Payload), word)
+			b.wantWithout(t, string(got.Payload), word)
 		}
 		var seen operator.Inspection
 		if err := json.Unmarshal(got.Payload, &seen); err != nil {
@@ -169,10 +169,10 @@ func numbered(n int) []string {
 	return names
 }
 
-// lacks wants a text without a word.
-func (b *sandbox) lacks(t *testing.T, text, word string) {
+// wantWithout fails if the answer contains the word.
+func (b *sandbox) wantWithout(t *testing.T, answer, word string) {
 	t.Helper()
-	if strings.Contains(text, word) {
-		t.Errorf("%q stands in the answer: %s", word, excerpt(text, word))
+	if strings.Contains(answer, word) {
+		t.Errorf("%q is in the answer: %s", word, excerpt(answer, word))
 	}
 }

@@ -79,7 +79,7 @@ func TestBackfillSelectsByStateBackOffAndWindow(t *testing.T) {
 			s := newStage(t)
 			s.mixed(t)
 			s.sandbox(t, "POLL_BUDGET=5s").backfill(t, `{"backfill": {`+c.payload+`}}`, 0, len(c.want))
-			if diff := cmp.Diff(c.want, s.texts(t, `SELECT job_id FROM video_jobs WHERE last_polled_at IS NOT NULL ORDER BY job_id`)); diff != "" {
+			if diff := cmp.Diff(c.want, s.column(t, `SELECT job_id FROM video_jobs WHERE last_polled_at IS NOT NULL ORDER BY job_id`)); diff != "" {
 				t.Errorf("read (-want +got):\n%s", diff)
 			}
 		})
@@ -101,14 +101,14 @@ func TestBackfillReadsAHundredAtOnceAndTheRestAtTheRateAsked(t *testing.T) {
 	const ahead = `
 SELECT extract(epoch FROM v.next_poll_at - f.next_poll_at)::int::text FROM video_jobs v, video_jobs f
  WHERE v.state = 'pending' AND f.job_id = 'job_0100' ORDER BY v.job_id`
-	if diff := cmp.Diff([]string{"0", "30", "60", "90"}, s.texts(t, ahead)); diff != "" {
+	if diff := cmp.Diff([]string{"0", "30", "60", "90"}, s.column(t, ahead)); diff != "" {
 		t.Errorf("seconds between the rest (-want +got):\n%s", diff)
 	}
 	// Asked again, no row moves later.
 	const due = `SELECT next_poll_at::text FROM video_jobs WHERE job_id >= 'job_0100' ORDER BY job_id`
-	before := s.texts(t, due)
+	before := s.column(t, due)
 	b.ran(t, fmt.Sprintf(`{"backfill": {"job_ids": %s, "reads_per_minute": 1}}`, list(t, names)))
-	if diff := cmp.Diff(before, s.texts(t, due)); diff != "" {
+	if diff := cmp.Diff(before, s.column(t, due)); diff != "" {
 		t.Errorf("due times after the same again, slower (-before +after):\n%s", diff)
 	}
 }
@@ -124,7 +124,7 @@ func TestStopEndsPendingJobsAloneAndABackfillReopensThem(t *testing.T) {
 		{Finished: map[string]int{"stopped": 2}, AlreadyFinished: 1, Unknown: 1},
 		{Finished: map[string]int{"stopped": 0}, AlreadyFinished: 3, Unknown: 1},
 	} {
-		got := told[operator.Stopped](t, b, payload)
+		got := askFor[operator.Stopped](t, b, payload)
 		if got.RunID == "" {
 			t.Error("no run_id")
 		}
@@ -151,7 +151,7 @@ func TestInspectShowsTheTableAndTheRowsAskedFor(t *testing.T) {
 	s.exec(t, `INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'UTC')::date, 30)`)
 	b := s.sandbox(t, "SUME_READS_PER_DAY=100", "SUME_API_KEY_SECRET_ID=sume/missing")
 	before := s.checksum(t)
-	got := told[operator.Inspection](t, b, `{"inspect": {"limit": 3, "job_ids": ["completed_1", "job_9", "pending_2"]}}`)
+	got := askFor[operator.Inspection](t, b, `{"inspect": {"limit": 3, "job_ids": ["completed_1", "job_9", "pending_2"]}}`)
 	states := map[string]int{"pending": 20, "completed": 10, "failed": 10, "not_found": 10, "stopped": 10}
 	if diff := cmp.Diff(states, got.States); diff != "" || !got.StatesExact {
 		t.Errorf("states exact: %v (-want +got):\n%s", got.StatesExact, diff)
@@ -166,7 +166,7 @@ func TestInspectShowsTheTableAndTheRowsAskedFor(t *testing.T) {
 	if len(got.Jobs) != 2 || got.Jobs[0].JobID != "completed_1" || got.Jobs[1].LeasedUntil == nil || !cmp.Equal(got.Unknown, []string{"job_9"}) {
 		t.Errorf("jobs %+v, unknown %q", got.Jobs, got.Unknown)
 	}
-	if got := told[operator.Inspection](t, b, `{"inspect": {}}`); got.Jobs != nil || got.Unknown != nil || len(got.Failing) != 10 {
+	if got := askFor[operator.Inspection](t, b, `{"inspect": {}}`); got.Jobs != nil || got.Unknown != nil || len(got.Failing) != 10 {
 		t.Errorf("without job_ids: %+v", got)
 	}
 	if diff := cmp.Diff(before, s.checksum(t)); diff != "" {

@@ -13,12 +13,12 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// atFault is the field that each faulty payload's refusal begins with.
-var atFault = map[string]string{
+// invalidField names the field that the error for each invalid payload begins with.
+var invalidField = map[string]string{
 	"backfill-empty": "backfill", "backfill-null": "backfill", "nothing-selected": "backfill", "field-twice": "backfill",
 	"backfill-in-event": "backfill", "other-spelling-of-backfill": "Backfill", "two-at-once": "backfill",
 	"half-an-event": "source", "list": "payload", "number": "payload", "text": "payload", "cut-off": "payload", "trailing": "payload",
-	"id-blank": "backfill.job_ids[1]", "id-control": "backfill.job_ids[0]", "id-dot": "backfill.job_ids[0]", "id-dots": "backfill.job_ids[2]",
+	"id-whitespace": "backfill.job_ids[1]", "id-control": "backfill.job_ids[0]", "id-dot": "backfill.job_ids[0]", "id-dots": "backfill.job_ids[2]",
 	"id-half-surrogate": "backfill.job_ids[0]", "id-long": "backfill.job_ids[0]", "id-null": "backfill.job_ids[1]",
 	"id-number": "backfill.job_ids[0]", "ids-null": "backfill.job_ids",
 	"inspect-limit-zero": "inspect.limit", "inspect-list": "inspect",
@@ -30,15 +30,15 @@ var atFault = map[string]string{
 	"time-of-another-form": "backfill.created_after", "times-unordered": "backfill.created_after",
 }
 
-func TestFaultyPayloadsChangeNoTableAndNameTheField(t *testing.T) {
+func TestPayload_RefusedUnchanged(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/refused/*.json")
-	if err != nil || len(files) != len(atFault) {
-		t.Fatalf("%d files, want %d (error %v)", len(files), len(atFault), err)
+	if err != nil || len(files) != len(invalidField) {
+		t.Fatalf("%d files, want %d (error %v)", len(files), len(invalidField), err)
 	}
 	s := newStage(t)
 	s.mixed(t)
-	s.due(t, finishes, "job_1") // would be read by a pass
+	s.due(t, finishes, "job_1") // a scheduled run would read it
 	s.exec(t, `INSERT INTO video_submissions (idempotency_key, request, state) VALUES ('order-1', '{}', 'sending')`)
 	s.exec(t, `INSERT INTO read_budget (day, reads) VALUES ((now() AT TIME ZONE 'UTC')::date, 30)`)
 	b := s.sandbox(t)
@@ -49,9 +49,9 @@ func TestFaultyPayloadsChangeNoTableAndNameTheField(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		b.refuses(t, string(payload), atFault[name])
+		b.refuses(t, string(payload), invalidField[name])
 	}
-	// Seen in the table only.
+	// More ids than a request may have.
 	b.refuses(t, fmt.Sprintf(`{"backfill": {"job_ids": %s}}`, list(t, ids("job", 250_001))), "backfill.job_ids")
 	if diff := cmp.Diff(before, s.checksum(t)); diff != "" {
 		t.Errorf("tables (-before +after):\n%s", diff)
@@ -61,7 +61,7 @@ func TestFaultyPayloadsChangeNoTableAndNameTheField(t *testing.T) {
 	}
 }
 
-// refuses wants one line that begins with the field.
+// refuses invokes and wants an error of one line that begins with the field.
 func (b *sandbox) refuses(t *testing.T, payload, field string) {
 	t.Helper()
 	got := b.ask(t, payload)
@@ -74,7 +74,7 @@ func (b *sandbox) refuses(t *testing.T, payload, field string) {
 	}
 }
 
-func TestDryRunCountsWhatTheSamePayloadThenDoes(t *testing.T) {
+func TestBackfill_DryRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mixed(t)
@@ -106,12 +106,12 @@ func TestDryRunCountsWhatTheSamePayloadThenDoes(t *testing.T) {
 				selection, did.Registered, did.Reopened, would.Registered, would.Reopened)
 		}
 		if !strings.Contains(selection, "Failed") && did.Registered+did.Reopened == 0 {
-			t.Errorf("%.100s: nothing was done", selection)
+			t.Errorf("%.100s: nothing was changed", selection)
 		}
 	}
 }
 
-func TestStuckSubmissionsShowInInspectAndInTheMetrics(t *testing.T) {
+func TestInspect_StuckSubmissions(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.exec(t, `
@@ -120,7 +120,7 @@ VALUES ('order-young', '{}', 'sending', now() - interval '9 minutes', NULL),
        ('order-old', '{}', 'sending', now() - interval '11 minutes', 'timeout'),
        ('order-done', '{}', 'accepted', now() - interval '11 minutes', NULL)`)
 	b := s.sandbox(t, "POLL_BUDGET=2s")
-	got := told[operator.Inspection](t, b, `{"inspect": {}}`)
+	got := askFor[operator.Inspection](t, b, `{"inspect": {}}`)
 	if got.SubmissionsTotal != 2 || got.SubmissionsStuck != 1 || len(got.Submissions) != 2 || got.Submissions[0].IdempotencyKey != "order-old" || got.Submissions[0].AgeSeconds < 660 {
 		t.Errorf("inspect %+v, want order-old as stuck before order-young", got)
 	}

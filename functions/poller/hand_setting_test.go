@@ -14,20 +14,20 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// modes of the driver, as a connection string names them.
+// modes are the query modes of the driver.
 var modes = []string{"cache_statement", "exec", "simple_protocol"}
 
-// set changes a default of the stage's database, for connections to come.
+// set changes a default of the stage's database, for new connections.
 func (s *stage) set(t *testing.T, settings ...string) {
 	t.Helper()
-	name := s.texts(t, `SELECT quote_ident(current_database())`)[0]
+	name := s.column(t, `SELECT quote_ident(current_database())`)[0]
 	for _, setting := range settings {
 		s.exec(t, `ALTER DATABASE `+name+` SET `+setting)
 	}
 }
 
-// Public reports of this kind: a driver in an unprepared mode reads times as
-// text, in the form that the server's DateStyle gives them.
+// In the modes without prepared statements the driver gets times as strings, in the
+// format of the server's DateStyle.
 func TestSettings_Formats(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -40,15 +40,15 @@ func TestSettings_Formats(t *testing.T) {
 	}
 }
 
-// everyRequest invokes the function with each payload, under formats and
-// defaults that are nobody's own.
+// everyRequest invokes the function with each kind of payload, under unusual formats
+// and defaults of the database.
 func (s *stage) everyRequest(t *testing.T) {
 	t.Helper()
 	s.mixed(t)
 	s.set(t, `"DateStyle" = 'German, DMY'`, `"IntervalStyle" = 'sql_standard'`, `"TimeZone" = 'Asia/Kolkata'`, `extra_float_digits = -15`,
 		`standard_conforming_strings = off`, `default_transaction_isolation = 'repeatable read'`, `bytea_output = 'escape'`)
 	b := s.sandbox(t, "POLL_BUDGET=3s")
-	seen := told[operator.Inspection](t, b, `{"inspect": {"job_ids": ["failing_3"]}}`)
+	seen := askFor[operator.Inspection](t, b, `{"inspect": {"job_ids": ["failing_3"]}}`)
 	if j := seen.Jobs[0]; j.CreatedAt.String() != "2026-11-01 03:00:00 +0000 UTC" || j.NextPollAt.Sub(seen.At).Round(1e10).Hours() != 3 {
 		t.Errorf("row %+v, want created_at and next_poll_at as written", j)
 	}
@@ -56,7 +56,7 @@ func (s *stage) everyRequest(t *testing.T) {
 	if did := b.backfill(t, `{"backfill": {"states": ["failed"], `+window+`}}`, 0, 4); did.Finished["completed"] != 4 {
 		t.Errorf("backfill %+v, want 4 jobs read to their end", did)
 	}
-	if got := told[operator.Stopped](t, b, `{"stop": {"job_ids": ["pending_1", "failing_1"]}}`); got.Finished["stopped"] != 2 {
+	if got := askFor[operator.Stopped](t, b, `{"stop": {"job_ids": ["pending_1", "failing_1"]}}`); got.Finished["stopped"] != 2 {
 		t.Errorf("stop %+v", got)
 	}
 	s.due(t, finishes, "job_1")
@@ -65,7 +65,7 @@ func (s *stage) everyRequest(t *testing.T) {
 	}
 }
 
-// A database whose encoding is not UTF-8 stores what it can hold unchanged.
+// A database in another encoding than UTF-8 stores the characters that it can hold.
 func TestSettings_Latin1(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -81,16 +81,16 @@ func TestSettings_Latin1(t *testing.T) {
 			s.api.SetFault("job_3", sumetest.Fault{Body: `{"terminal": true, "sume_status": "completed", "title": "日本"}`})
 			b := s.sandbox(t, "POLL_BUDGET=3s")
 			b.tick(t)
-			if title := s.texts(t, `SELECT coalesce(final_status ->> 'title', 'none') FROM video_jobs WHERE job_id = 'über-1'`); !slices.Equal(title, []string{"Köln"}) {
+			if title := s.column(t, `SELECT coalesce(final_status ->> 'title', 'none') FROM video_jobs WHERE job_id = 'über-1'`); !slices.Equal(title, []string{"Köln"}) {
 				t.Errorf("title %q, want Köln", title)
 			}
-			// What the encoding lacks costs the answer at most, never the end.
+			// For other characters the answer is not stored, but the job is finished.
 			s.ended(t, map[string]int{"completed": 2, "pending": 1})
-			seen := told[operator.Inspection](t, b, `{"inspect": {"job_ids": ["über-1", "über-2"]}}`)
+			seen := askFor[operator.Inspection](t, b, `{"inspect": {"job_ids": ["über-1", "über-2"]}}`)
 			if len(seen.Jobs) != 2 || seen.Jobs[0].State != "completed" || seen.Unknown != nil {
 				t.Errorf("inspect %+v, unknown %q", seen.Jobs, seen.Unknown)
 			}
-			if got := told[operator.Stopped](t, b, `{"stop": {"job_ids": ["über-2", "ünknown"]}}`); got.Finished["stopped"] != 1 || got.Unknown != 1 {
+			if got := askFor[operator.Stopped](t, b, `{"stop": {"job_ids": ["über-2", "ünknown"]}}`); got.Finished["stopped"] != 1 || got.Unknown != 1 {
 				t.Errorf("stop %+v, want one stopped and one unknown", got)
 			}
 			b.refuses(t, `{"backfill": {"job_ids": ["日本"]}}`, "backfill")
@@ -100,8 +100,8 @@ func TestSettings_Latin1(t *testing.T) {
 	}
 }
 
-// Times that JSON has no form for are shown as none, in the answer and in what
-// make status prints of it.
+// A time that JSON cannot express is null in the answer, and make status prints
+// never.
 func TestInspect_TimesBeyondJSON(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -132,20 +132,19 @@ SELECT 'job_' || n, at, at, at, at, at, at, 3
 	}
 }
 
-// A row that the table refuses to claim can be written by nobody: only inspect
-// shows it.
+// A row that the table refuses to claim cannot be written, so only inspect shows it.
 func TestInspect_RowThatCannotBeClaimed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, finishes, "job_1")
 	s.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT never CHECK (job_id <> 'job_1') NOT VALID`)
-	seen := told[operator.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
+	seen := askFor[operator.Inspection](t, s.sandbox(t), `{"inspect": {}}`)
 	if len(seen.OldestDue) != 1 || seen.OldestDue[0].JobID != "job_1" || seen.OldestDue[0].DueSeconds < 60 || seen.FailingTotal != 0 {
 		t.Errorf("oldest due %+v, want job_1 due for a minute", seen.OldestDue)
 	}
 }
 
-// A misspelled state would otherwise look like a backfill that has nothing to do.
+// A misspelled state would otherwise look like a backfill that finds no rows.
 func TestBackfill_StateWithoutRows(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

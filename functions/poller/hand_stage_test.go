@@ -13,7 +13,7 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// ask invokes with a payload by hand and wants some answer.
+// ask invokes with a payload and wants any answer.
 func (b *sandbox) ask(t *testing.T, payload string) devstack.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -26,8 +26,8 @@ func (b *sandbox) ask(t *testing.T, payload string) devstack.Result {
 	return got
 }
 
-// told asks and wants the answer of this kind.
-func told[T any](t *testing.T, b *sandbox, payload string) (answer T) {
+// askFor invokes and decodes the answer, which must be no error.
+func askFor[T any](t *testing.T, b *sandbox, payload string) (answer T) {
 	t.Helper()
 	got := b.ask(t, payload)
 	if got.Failure != nil {
@@ -39,13 +39,13 @@ func told[T any](t *testing.T, b *sandbox, payload string) (answer T) {
 	return answer
 }
 
-// ran asks for a run.
+// ran invokes and returns the summary of the run.
 func (b *sandbox) ran(t *testing.T, payload string) poller.Summary {
 	t.Helper()
-	return told[poller.Summary](t, b, payload)
+	return askFor[poller.Summary](t, b, payload)
 }
 
-// backfill asks for one and wants these counts of rows added and changed.
+// backfill invokes and wants these counts of rows added and changed.
 func (b *sandbox) backfill(t *testing.T, payload string, registered, reopened int) poller.Summary {
 	t.Helper()
 	got := b.ran(t, payload)
@@ -56,8 +56,8 @@ func (b *sandbox) backfill(t *testing.T, payload string, registered, reopened in
 	return got
 }
 
-// begun asks in the background.
-func (b *sandbox) begun(t *testing.T, payload string) (answer func() (devstack.Result, error)) {
+// askAsync invokes in the background. answer waits for the result.
+func (b *sandbox) askAsync(t *testing.T, payload string) (answer func() (devstack.Result, error)) {
 	t.Helper()
 	var got devstack.Result
 	var err error
@@ -73,20 +73,20 @@ func (b *sandbox) begun(t *testing.T, payload string) (answer func() (devstack.R
 	}
 }
 
-// list writes names as JSON.
+// list returns the names as a JSON array.
 func list(t *testing.T, names []string) string {
 	t.Helper()
-	text, err := json.Marshal(names)
+	data, err := json.Marshal(names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return string(data)
 }
 
-// checksum is of all rows of all tables.
+// checksum returns a checksum of all rows of all tables.
 func (s *stage) checksum(t *testing.T) string {
 	t.Helper()
-	tables := s.texts(t, `
+	tables := s.column(t, `
 SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables
  WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`)
 	if len(tables) < 4 {
@@ -94,15 +94,15 @@ SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables
 	}
 	var sums strings.Builder
 	for _, table := range tables {
-		for _, sum := range s.texts(t, `SELECT md5(coalesce(string_agg(v::text, ';' ORDER BY v::text), '')) FROM `+table+` v`) {
+		for _, sum := range s.column(t, `SELECT md5(coalesce(string_agg(v::text, ';' ORDER BY v::text), '')) FROM `+table+` v`) {
 			sums.WriteString(table + " " + sum + "\n")
 		}
 	}
 	return sums.String()
 }
 
-// texts returns what a query of one column finds.
-func (s *stage) texts(t *testing.T, sql string, args ...any) []string {
+// column returns the rows of a query with one column.
+func (s *stage) column(t *testing.T, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := s.db.Query(t.Context(), sql, args...)
 	if err != nil {
@@ -115,9 +115,9 @@ func (s *stage) texts(t *testing.T, sql string, args ...any) []string {
 	return found
 }
 
-// mixed fills the table with rows of every kind that a backfill can mean: jobs
-// in progress, in back-off, finished in three states, with and without a time
-// of their making. The API knows them all as finished.
+// mixed fills the table with rows of every kind that a backfill can select: pending,
+// in back-off, and finished in four states, with and without created_at. For the API
+// all of them are finished.
 func (s *stage) mixed(t *testing.T) {
 	t.Helper()
 	s.exec(t, `
@@ -132,7 +132,7 @@ SELECT state || '_' || i, CASE state WHEN 'failing' THEN 'pending' ELSE state EN
        5,
        CASE WHEN state NOT IN ('pending', 'failing') THEN jsonb_build_object('sume_status', state) END
   FROM unnest(ARRAY['pending', 'failing', 'failed', 'not_found', 'stopped', 'completed']) AS state, generate_series(1, 10) AS i`)
-	for _, id := range s.texts(t, `SELECT job_id FROM video_jobs`) {
+	for _, id := range s.column(t, `SELECT job_id FROM video_jobs`) {
 		s.api.AddJob(id, finishes)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestRunFinishesWhatIsDueAndHoldsNoConnection(t *testing.T) {
+func TestRun_Due(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.jobs(t, sumetest.Plan{}, "job_1", "job_2")
@@ -30,7 +30,7 @@ func TestRunFinishesWhatIsDueAndHoldsNoConnection(t *testing.T) {
 	w.eventually(t, others, 0)
 }
 
-func TestRunWithNothingDueIsShortAndTellsAllMetrics(t *testing.T) {
+func TestRun_NothingDue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	got := w.run(t)
@@ -42,8 +42,8 @@ func TestRunWithNothingDueIsShortAndTellsAllMetrics(t *testing.T) {
 	}
 }
 
-// eventually wants the query's count, which a backend that is on its way out
-// may hold up.
+// eventually waits until the query's count is as wanted: a backend takes some time
+// to end.
 func (w *world) eventually(t *testing.T, query string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -11,10 +11,10 @@ import (
 	"sumepoller/internal/config"
 )
 
-// A frozen sandbox has nothing running.
+// After a run the sandbox is frozen, so no goroutine may be left.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestStartWithFaultsSaysEachInALine(t *testing.T) {
+func TestStart_Errors(t *testing.T) {
 	t.Parallel()
 	_, err := start(t.Context(), []string{"POLL_BUDGET=58", "DATABASE_URL=postgres://db/jobs"})
 	var errs config.Errors
@@ -23,7 +23,7 @@ func TestStartWithFaultsSaysEachInALine(t *testing.T) {
 	}
 }
 
-func TestMemoryIsLimitedToFiveSixthsOfTheFunctionsOrWhatIsEnough(t *testing.T) {
+func TestLimitMemory(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)

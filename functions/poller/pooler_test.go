@@ -10,8 +10,8 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field case 1: more connections than the pooler has, from two sandboxes.
-func TestTwoSandboxesReadEachJobOnceThroughAPoolerOfTwoConnections(t *testing.T) {
+// Two sandboxes use more connections than the pooler has.
+func TestPooler_TwoSandboxes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(5*time.Millisecond, 50*time.Millisecond)
@@ -31,7 +31,7 @@ func TestTwoSandboxesReadEachJobOnceThroughAPoolerOfTwoConnections(t *testing.T)
 	s.neverTogether(t)
 	const open = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sandbox'`
 	if n := s.number(t, open); n < 1 || n > 2 {
-		t.Errorf("%d server connections, want the pooler's two at most", n)
+		t.Errorf("%d server connections, want at most the pooler's two", n)
 	}
 }
 

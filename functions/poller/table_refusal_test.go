@@ -24,8 +24,8 @@ func (s *stage) trigger(t *testing.T, when, body string) {
 	s.exec(t, `CREATE TRIGGER theirs BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (`+when+`) EXECUTE FUNCTION theirs()`)
 }
 
-// warned wants a warning line that names a row.
-func (b *sandbox) warned(t *testing.T, id string, parts ...string) {
+// wantWarning wants a line of the log that warns of a row.
+func (b *sandbox) wantWarning(t *testing.T, id string, parts ...string) {
 	t.Helper()
 	for line := range strings.Lines(b.Log()) {
 		found := strings.Contains(line, `"level":"WARN"`) && strings.Contains(line, `"job_id":"`+id+`"`)
@@ -39,8 +39,8 @@ func (b *sandbox) warned(t *testing.T, id string, parts ...string) {
 	t.Errorf("no warning names %s with %q in\n%s", id, parts, b.Log())
 }
 
-// A queue that one row can stop is a public kind of bug: the claim's statement
-// fails as a whole, or keeps taking the same row.
+// One bad row can stop a whole queue: the claim's statement fails for all rows, or
+// claims the same row again and again.
 func TestTableRefuses_OneRow(t *testing.T) {
 	t.Parallel()
 	const whole, finish = `old.job_id = 'bad'`, `old.job_id = 'bad' AND new.state = 'completed'`
@@ -90,7 +90,7 @@ func TestTableRefuses_OneRow(t *testing.T) {
 			if reads := s.api.Stats().Jobs["bad"].Reads; reads > 12 {
 				t.Errorf("%d reads of the row that cannot be written, want at most 12", reads)
 			}
-			b.warned(t, "bad", c.warning)
+			b.wantWarning(t, "bad", c.warning)
 			if answer := b.ask(t, `{"inspect": {}}`); !strings.Contains(string(answer.Payload), `"bad"`) {
 				t.Errorf("inspect does not show the row: %s", answer.Payload)
 			}
@@ -114,7 +114,7 @@ func TestTableRefuses_FinalState(t *testing.T) {
 		!strings.Contains(row.Error, "23514") || !strings.Contains(row.Error, "known") || !row.within(backoff, 0.25) {
 		t.Errorf("row %+v, want an error that names the constraint, and the back-off", row)
 	}
-	b.warned(t, "job_canceled", `"sqlstate":"23514"`, `"refused_by":"constraint known"`)
+	b.wantWarning(t, "job_canceled", `"sqlstate":"23514"`, `"refused_by":"constraint known"`)
 	s.exec(t, `UPDATE video_jobs SET failing_since = now() - interval '31 minutes' WHERE job_id = 'job_canceled'`)
 	b.tick(t)
 	if log := b.Log(); !strings.Contains(log, `"FailingJobs":1`) {
@@ -129,7 +129,7 @@ func TestTableRefuses_FinalState(t *testing.T) {
 	s.ended(t, map[string]int{"completed": 1, "canceled": 1})
 }
 
-// A trigger that publishes the whole row meets NOTIFY's limit of 8,000 bytes.
+// A trigger that sends the whole row exceeds NOTIFY's limit of 8,000 bytes.
 func TestTableRefuses_LongAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -140,11 +140,11 @@ func TestTableRefuses_LongAnswer(t *testing.T) {
 	b.tick(t)
 	s.ended(t, map[string]int{"completed": 2})
 	s.zero(t, `SELECT count(*) FROM video_jobs WHERE job_id = 'job_short' AND final_status IS NULL`)
-	b.warned(t, "job_long", `"write":"final_status"`, `"sqlstate":"22023"`)
+	b.wantWarning(t, "job_long", `"write":"final_status"`, `"sqlstate":"22023"`)
 }
 
-// A listener that stays in a transaction keeps the server's queue of
-// notifications from being emptied.
+// A listener that stays in a transaction keeps the server from emptying its queue of
+// notifications.
 func TestTableRefuses_NotifyQueueFull(t *testing.T) {
 	t.Parallel()
 	own, err := server.Start(t.Context(), server.Options{Settings: []string{"max_notify_queue_pages=64"}})
@@ -188,8 +188,8 @@ func TestTableRefuses_NotifyQueueFull(t *testing.T) {
 	}
 }
 
-// A trigger that fails for one row with a code of the server's own troubles, or
-// waits for what another program holds, stops no other row.
+// A trigger that fails for one row with an SQLSTATE of a server error, or waits for
+// another program's lock, stops no other row.
 func TestTableRefuses_BusyRow(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -201,7 +201,7 @@ func TestTableRefuses_BusyRow(t *testing.T) {
 	} {
 		for _, when := range []string{"claim", "finish"} {
 			if name == "serialization" && when == "finish" {
-				continue // tried again until the time for it is over
+				continue // repeated until its time is over
 			}
 			t.Run(name+" at "+when, func(t *testing.T) {
 				t.Parallel()
@@ -233,7 +233,7 @@ func TestTableRefuses_BusyRow(t *testing.T) {
 	}
 }
 
-// A row that a trigger takes out of pending as it is leased is not read in vain.
+// A row whose state a trigger changes as it is leased is not read.
 func TestTableRefuses_LeasedState(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -244,11 +244,11 @@ func TestTableRefuses_LeasedState(t *testing.T) {
 	if sum.Finished["completed"] != 20 || sum.Errors[poller.WriteRefused] != 1 || sum.LostLeases != 0 || s.api.Stats().Jobs["bad"].Reads != 0 {
 		t.Errorf("summary %s, want 20 completed, one refused and not read", sum.JSON())
 	}
-	b.warned(t, "bad", `"refused_by":"trigger theirs"`)
+	b.wantWarning(t, "bad", `"refused_by":"trigger theirs"`)
 }
 
-// A claimed row that is deleted, or that a broken index hides, must not vanish
-// without a word.
+// A warning names a claimed row that is deleted, or that a broken index hides, before
+// it is settled.
 func TestSettle_RowGone(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -261,7 +261,7 @@ func TestSettle_RowGone(t *testing.T) {
 	if sum := answered(t, answer); sum.LostLeases != 1 {
 		t.Errorf("summary %s, want one lost lease", sum.JSON())
 	}
-	b.warned(t, "job_1")
+	b.wantWarning(t, "job_1")
 }
 
 func TestLongRunning_ReadRarely(t *testing.T) {

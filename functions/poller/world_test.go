@@ -25,8 +25,7 @@ const (
 	apiKey = "sk_test_4242424242"
 )
 
-// world is a handler with everything around it: a database, the API, Secrets
-// Manager.
+// world is a handler with a database, a simulated API and Secrets Manager.
 type world struct {
 	*handler
 	api            *sumetest.API
@@ -35,8 +34,8 @@ type world struct {
 	stdout, stderr bytes.Buffer
 }
 
-// newWorld makes a world with a key that is accepted. environ goes over the
-// variables that are needed.
+// newWorld makes a world with a key that the API accepts. environ overrides the
+// variables.
 func newWorld(t *testing.T, environ ...string) *world {
 	t.Helper()
 	url := pgtest.URL(t)
@@ -65,7 +64,7 @@ func newWorld(t *testing.T, environ ...string) *world {
 	return w
 }
 
-// jobs adds rows that are due, which the API knows with this plan.
+// jobs adds due rows, and their jobs with this plan to the API.
 func (w *world) jobs(t *testing.T, plan sumetest.Plan, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -77,14 +76,14 @@ func (w *world) jobs(t *testing.T, plan sumetest.Plan, ids ...string) {
 	}
 }
 
-// untouched wants every row pending, uncharged and held by nobody.
+// untouched wants every row pending, without a lease, and no read or error counted.
 func (w *world) untouched(t *testing.T) {
 	t.Helper()
 	const charged = `SELECT count(*) FROM video_jobs
 		WHERE state <> 'pending' OR polls > 0 OR consecutive_errors > 0 OR last_error IS NOT NULL OR leased_until > now()`
 	var n int
 	if err := w.db.QueryRow(t.Context(), charged).Scan(&n); err != nil || n > 0 {
-		t.Errorf("%d rows are touched (error %v)", n, err)
+		t.Errorf("%d rows were changed (error %v)", n, err)
 	}
 }
 
@@ -95,13 +94,12 @@ func (w *world) invoke(t *testing.T, ctx context.Context, payload string) (answe
 	w.stderr.Reset()
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: "req-1"})
 	answer, err = w.Invoke(ctx, []byte(payload))
-	w.told(t)
+	w.checkOutput(t)
 	return answer, err
 }
 
-// told wants one line of metrics, one summary line and no secret after an
-// invocation.
-func (w *world) told(t *testing.T) {
+// checkOutput wants one line of metrics, one summary line and no secret.
+func (w *world) checkOutput(t *testing.T) {
 	t.Helper()
 	if out := w.stdout.String(); !strings.HasPrefix(out, "{") || !strings.HasSuffix(out, "}\n") || strings.Count(out, "\n") != 1 {
 		t.Errorf("standard output is not one line of metrics: %s", out)
@@ -111,12 +109,12 @@ func (w *world) told(t *testing.T) {
 	}
 	for _, out := range []string{w.stdout.String(), w.stderr.String()} {
 		if strings.Contains(out, apiKey) || strings.Contains(out, "postgres://") || strings.Contains(out, sumetest.SignedURL) {
-			t.Errorf("a secret stands in %s", out)
+			t.Errorf("a secret is in %s", out)
 		}
 	}
 }
 
-// run invokes the handler for the schedule's pass and wants a summary.
+// run invokes a scheduled run and returns its summary.
 func (w *world) run(t *testing.T) poller.Summary {
 	t.Helper()
 	answer, err := w.invoke(t, t.Context(), `{}`)
@@ -140,10 +138,10 @@ func (w *world) metrics(t *testing.T) []string {
 	return names
 }
 
-func decode[T any](t *testing.T, text []byte) (v T) {
+func decode[T any](t *testing.T, data []byte) (v T) {
 	t.Helper()
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatalf("%v in %s", err, text)
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v in %s", err, data)
 	}
 	return v
 }
