@@ -50,7 +50,7 @@ BEGIN
                 EXECUTE format('ALTER TABLE video_jobs ALTER COLUMN %I SET DEFAULT %s', option.name, option.value);
             END LOOP;
 
-            -- Storage parameters that are not set yet. docs/storage.md explains them.
+            -- Storage parameters that are not set yet. docs/tables.md explains them.
             -- fillfactor 50 leaves half of each page free, so that a claim's write
             -- stays on its page and changes no index. With less, VACUUM FULL and a
             -- restore would inflate the table. Version 2, whose tables lack columns,
