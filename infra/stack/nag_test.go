@@ -17,7 +17,7 @@ import (
 type accepted struct{ construct, rule, finding, reason string }
 
 var acceptedInApp = []accepted{
-	{"SumeApiKey", "AwsSolutions-SMG4", "", "Sume issues the key; nothing here can make a new one. The README says how to change it."},
+	{"SumeApiKey", "AwsSolutions-SMG4", "", "Sume issues the key; nothing here can make a new one. docs/operate.md says how to change it."},
 	{"PollerLogin", "AwsSolutions-SMG4", "", "Only without IAM login. A new password must reach the database with the secret: migrate sets it."},
 	{"SubmitterLogin", "AwsSolutions-SMG4", "", "Only without IAM login. A new password must reach the database with the secret: migrate sets it."},
 	{"PollerRole", "AwsSolutions-IAM5", "Resource::*", "The network interfaces do not exist before the calls; the same calls are denied to the function's code."},
