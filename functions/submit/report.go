@@ -53,8 +53,8 @@ func (h *handler) report(ctx context.Context, result submit.Result, err error, t
 // loggable returns what of an error may stand in a log.
 func loggable(err error) string {
 	var (
-		fault   *submit.Fault
-		refusal *submit.Refusal
+		fault   *submit.PostError
+		refusal *submit.WriteError
 	)
 	switch {
 	case errors.As(err, &refusal):

@@ -25,7 +25,7 @@ func (r *run) accept(answer Answer) (Result, error) {
 		id = sub.JobID
 		_, err = r.record(id)
 	}
-	var refusal *Refusal
+	var refusal *WriteError
 	switch {
 	case errors.As(err, &refusal):
 		return r.unrecorded(id, refusal)
@@ -38,7 +38,7 @@ func (r *run) accept(answer Answer) (Result, error) {
 
 // unrecorded keeps a bought job whose row the table refused. A row that someone
 // else inserted meanwhile is as good.
-func (r *run) unrecorded(jobID string, refusal *Refusal) (Result, error) {
+func (r *run) unrecorded(jobID string, refusal *WriteError) (Result, error) {
 	refusal.JobID = jobID
 	ctx, cancel := context.WithTimeout(r.recording, acceptTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (r *run) unrecorded(jobID string, refusal *Refusal) (Result, error) {
 func (r *run) record(jobID string) (sub Submission, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		sub, err = r.acceptOnce(jobID)
-		if err == nil || errors.As(err, new(*Refusal)) {
+		if err == nil || errors.As(err, new(*WriteError)) {
 			return sub, err
 		}
 		timer := time.NewTimer(pause)

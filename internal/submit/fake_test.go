@@ -124,11 +124,11 @@ func (p *posts) waits() []time.Duration {
 	return waits
 }
 
-func fault(status int, code string) *submit.Fault {
-	return &submit.Fault{HTTPStatus: status, Code: code, RequestID: "req_1", RetryAfter: -1}
+func fault(status int, code string) *submit.PostError {
+	return &submit.PostError{HTTPStatus: status, Code: code, RequestID: "req_1", RetryAfter: -1}
 }
 
-func retryAfter(status int, after time.Duration) *submit.Fault {
+func retryAfter(status int, after time.Duration) *submit.PostError {
 	f := fault(status, "")
 	f.RetryAfter = after
 	return f

@@ -89,7 +89,7 @@ const (
 	unclear                     // answered, but not with a job: for a person to see
 )
 
-func judge(f *Fault) verdict {
+func judge(f *PostError) verdict {
 	switch status := f.HTTPStatus; {
 	case status == keyRefused:
 		return unauthorized
@@ -114,6 +114,6 @@ var mismatches = []string{
 // mismatch reports whether a 409 says that the API knows the key with another
 // body. Any other code, or a time to retry after, counts as a post still in
 // flight: asking again with the same key and body is the harmless mistake.
-func mismatch(f *Fault) bool {
+func mismatch(f *PostError) bool {
 	return f.RetryAfter < 0 && slices.Contains(mismatches, f.Code)
 }

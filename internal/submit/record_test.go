@@ -73,7 +73,7 @@ func (s *slow) Submit(ctx context.Context, key string, body []byte) (submit.Answ
 	case <-time.After(20 * time.Second):
 		return s.posts.Submit(ctx, key, body)
 	case <-ctx.Done():
-		return submit.Answer{}, &submit.Fault{Reason: "timeout", RetryAfter: -1}
+		return submit.Answer{}, &submit.PostError{Reason: "timeout", RetryAfter: -1}
 	}
 }
 
@@ -168,7 +168,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-var noCustomer = &submit.Refusal{
+var noCustomer = &submit.WriteError{
 	SQLState: "23502", Table: "video_jobs", Column: "customer_id", Message: `null value in column "customer_id" violates not-null constraint`,
 }
 
@@ -202,7 +202,7 @@ func TestSubmit_TableRefuses(t *testing.T) {
 				}
 				began := time.Now()
 				_, err := ask(t, store, poster, order)
-				if !errors.Is(err, tt.err) || !errors.As(err, new(*submit.Refusal)) {
+				if !errors.Is(err, tt.err) || !errors.As(err, new(*submit.WriteError)) {
 					t.Errorf("got %v, want %v", err, tt.err)
 				}
 				for _, says := range tt.says {

@@ -37,7 +37,7 @@ type Poster interface {
 	// 401 it fetches the API key anew once and posts again by itself. It
 	// follows no redirect.
 	//
-	// An answer without a usable job id is a *Fault. So is every other error
+	// An answer without a usable job id is a *PostError. So is every other error
 	// from the moment something may have been sent; any other error means that
 	// nothing was sent, such as an API key that could not be had.
 	Submit(ctx context.Context, key string, body []byte) (Answer, error)
@@ -49,8 +49,8 @@ type Answer struct {
 	Hit   bool   // idempotency_hit: the API had this key already
 }
 
-// Fault is a post that brought no job.
-type Fault struct {
+// PostError is a post that brought no job.
+type PostError struct {
 	HTTPStatus int           // 0 where no whole answer came
 	Code       string        // error.code; may be empty
 	Message    string        // error.message; may be empty. Kept with the submission, never logged
@@ -61,7 +61,7 @@ type Fault struct {
 
 // Store keeps intents and their outcomes. Every method is safe to ask again,
 // and each is one transaction that needs no more than SELECT, INSERT and UPDATE,
-// on video_jobs no more than SELECT and INSERT. A *Refusal means that the
+// on video_jobs no more than SELECT and INSERT. A *WriteError means that the
 // database did nothing and would refuse again; any other error means that it may
 // or may not have done it.
 type Store interface {
@@ -83,7 +83,7 @@ type Store interface {
 	// Accept gives the job a pending row where it has none and, once the row is
 	// there, marks the submission as accepted. A submission that knows another
 	// job keeps it; the job named gets its row all the same. It returns what the
-	// table then holds. A row that is not there afterwards is a *Refusal.
+	// table then holds. A row that is not there afterwards is a *WriteError.
 	Accept(ctx context.Context, key, jobID string) (Submission, error)
 	// Unrecord writes that key bought jobID and why it has no row, unless it has
 	// one by now, and returns what the table then holds. An id that the table

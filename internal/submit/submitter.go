@@ -50,7 +50,7 @@ func (s *Submitter) Submit(ctx context.Context, r Request) (Result, error) {
 		if err == nil {
 			return run.accept(answer)
 		}
-		var fault *Fault
+		var fault *PostError
 		if !errors.As(err, &fault) {
 			return Result{}, fmt.Errorf("%w; it is safe to ask again", err)
 		}
@@ -109,7 +109,7 @@ func (r *run) look() (result Result, done bool, err error) {
 		}
 	}
 	err = r.Store.Try(ctx, r.Key)
-	var refusal *Refusal
+	var refusal *WriteError
 	switch {
 	case err == nil:
 		return Result{}, false, nil
@@ -154,7 +154,7 @@ func (r *run) reopen(sub Submission) (Submission, error) {
 }
 
 // wait waits until the next post is to be made and reports whether it is.
-func (r *run) wait(f *Fault) bool {
+func (r *run) wait(f *PostError) bool {
 	r.posts++
 	verdict := judge(f)
 	r.unsure = r.unsure || verdict == again || verdict == unclear
@@ -179,7 +179,7 @@ func (r *run) wait(f *Fault) bool {
 
 // give records the end of a request that brought no job, and says it. The
 // error wraps the fault too.
-func (r *run) give(f *Fault) (Result, error) {
+func (r *run) give(f *PostError) (Result, error) {
 	outcome := Outcome{State: Sending, HTTPStatus: f.HTTPStatus, Unanswered: r.unsure, LastError: f.Error()}
 	switch judge(f) {
 	case limited, rejected:

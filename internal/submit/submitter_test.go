@@ -35,7 +35,7 @@ var (
 func TestSubmitByAnswer(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	timeout := &submit.Fault{Reason: "timeout", RetryAfter: -1}
+	timeout := &submit.PostError{Reason: "timeout", RetryAfter: -1}
 	differing := fault(409, "idempotency_conflict")
 	differing.Message = "This key was used with a different body, see https://sume.test/docs?token=1"
 	tests := map[string]struct {
@@ -53,20 +53,20 @@ func TestSubmitByAnswer(t *testing.T) {
 		"5xx that names a later time":    {[]error{retryAfter(503, 5*s), nil}, found, nil, submit.Accepted, "", []time.Duration{5 * s}},
 		"408":                            {[]error{fault(408, ""), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
 		"in flight, then a job":          {[]error{fault(409, "idempotency_in_progress"), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
-		"in flight by its message":       {[]error{&submit.Fault{HTTPStatus: 409, Code: "conflict", Message: "Still processing", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"in flight by its message":       {[]error{&submit.PostError{HTTPStatus: 409, Code: "conflict", Message: "Still processing", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
 		"409 that says nothing":          {[]error{fault(409, ""), nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
 		"mismatch":                       {[]error{differing}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 409 idempotency_conflict This key was used with a different body, see [url] request_id=req_1", nil},
 		"402":                            {[]error{fault(402, "insufficient_credits")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 402 insufficient_credits request_id=req_1", nil},
 		"422":                            {[]error{fault(422, "invalid_request")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 invalid_request request_id=req_1", nil},
 		"403":                            {[]error{fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1", nil},
-		"409 of an unknown code":         {[]error{&submit.Fault{HTTPStatus: 409, Code: "conflict", Message: "This key was used with a different body", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
+		"409 of an unknown code":         {[]error{&submit.PostError{HTTPStatus: 409, Code: "conflict", Message: "This key was used with a different body", RetryAfter: -1}, nil}, found, nil, submit.Accepted, "", []time.Duration{s}},
 		"409 that names a time":          {[]error{retryAfter(409, 2*s), nil}, found, nil, submit.Accepted, "", []time.Duration{2 * s}},
 		"403 after a timeout":            {[]error{timeout, fault(403, "forbidden")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 403 forbidden request_id=req_1; an earlier post had no answer", []time.Duration{s}},
 		"429 that ends in time":          {[]error{retryAfter(429, 20*s), nil}, found, nil, submit.Accepted, "", []time.Duration{20 * s}},
 		"429, then 422":                  {[]error{retryAfter(429, s), fault(422, "")}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 422 request_id=req_1", []time.Duration{s}},
 		"429 that ends too late":         {[]error{retryAfter(429, time.Hour)}, submit.Result{}, submit.ErrRejected, submit.Rejected, "http 429 request_id=req_1", nil},
 		"401":                            {[]error{fault(401, "unauthorized")}, submit.Result{}, submit.ErrUnauthorized, submit.Sending, "http 401 unauthorized request_id=req_1", nil},
-		"202 without a job id":           {[]error{&submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 202 no job id", nil},
+		"202 without a job id":           {[]error{&submit.PostError{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 202 no job id", nil},
 		"a redirect":                     {[]error{fault(307, "")}, submit.Result{}, submit.ErrUnanswered, submit.Sending, "http 307 request_id=req_1", nil},
 		"no API key to be had":           {[]error{errSecret}, submit.Result{}, errSecret, submit.Sending, "", nil},
 		"no API key after an odd answer": {[]error{fault(500, ""), errSecret}, submit.Result{}, errSecret, submit.Sending, "", []time.Duration{s}},

@@ -3,7 +3,7 @@
 //
 // It turns each response into the types of the packages that ask: a well-formed
 // one into poller.Answer, anything else into a poller.ReadError with its class
-// (for the post: a submit.Fault). The key goes to the configured host only: no
+// (for the post: a submit.PostError). The key goes to the configured host only: no
 // redirect is followed, and every URL is the configured base with an escaped id
 // behind it. No error of this package holds a URL, a key or a body.
 package sume

@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/submit"
 )
 
-type postError = submit.Fault
+type postError = submit.PostError
 
 // Submit makes the paid post; see submit.Poster for its contract. Only ctx
 // bounds its time: a post that was cut off may have bought the job.

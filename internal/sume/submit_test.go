@@ -19,9 +19,9 @@ import (
 const video = `{"model": "sora",  "prompt": "ein Bär <&>"}`
 
 // refused returns err as a fault of a post.
-func refused(t testing.TB, err error) *submit.Fault {
+func refused(t testing.TB, err error) *submit.PostError {
 	t.Helper()
-	var f *submit.Fault
+	var f *submit.PostError
 	if !errors.As(err, &f) {
 		t.Fatalf("got error %v, want a fault", err)
 	}
@@ -53,8 +53,8 @@ func TestSubmitBuysOneJobPerKey(t *testing.T) {
 
 func TestSubmitRefused(t *testing.T) {
 	t.Parallel()
-	coded := func(status int, code string) submit.Fault {
-		return submit.Fault{HTTPStatus: status, Code: code, Message: http.StatusText(status), RequestID: "req_error", RetryAfter: -1}
+	coded := func(status int, code string) submit.PostError {
+		return submit.PostError{HTTPStatus: status, Code: code, Message: http.StatusText(status), RequestID: "req_error", RetryAfter: -1}
 	}
 	limited := coded(429, "rate_limit_exceeded")
 	limited.RetryAfter = 7 * time.Second
@@ -62,23 +62,23 @@ func TestSubmitRefused(t *testing.T) {
 	window.RetryAfter = 9 * time.Second
 	for name, tt := range map[string]struct {
 		fault sumetest.Fault
-		want  submit.Fault
+		want  submit.PostError
 	}{
 		"402":                   {sumetest.Fault{Status: 402}, coded(402, "insufficient_credits")},
 		"422":                   {sumetest.Fault{Status: 422}, coded(422, "validation_error")},
 		"429 with Retry-After":  {sumetest.Fault{Status: 429, Header: map[string]string{"Retry-After": "7"}}, limited},
 		"429 with a window":     {sumetest.Fault{Status: 429, Header: map[string]string{"RateLimit-Remaining": "0", "RateLimit-Reset": "9"}}, window},
-		"503 in html":           {sumetest.Fault{Status: 503, Body: "<html>"}, submit.Fault{HTTPStatus: 503, Reason: "http_5xx", RetryAfter: -1}},
-		"error as text":         {sumetest.Fault{Status: 400, Body: `{"error":"no ` + testKey + `"}`}, submit.Fault{HTTPStatus: 400, Message: "no [key]", Reason: "http_4xx", RetryAfter: -1}},
-		"redirect":              {sumetest.Fault{Status: 307, Body: "{}", Header: map[string]string{"Location": "/v1/videos"}}, submit.Fault{HTTPStatus: 307, Reason: "redirect", RetryAfter: -1}},
-		"202 without an id":     {sumetest.Fault{Status: 202, Body: `{"status":"queued","request_id":""}`}, submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
-		"202 with an odd id":    {sumetest.Fault{Status: 202, Body: `{"job_id":".."}`}, submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
-		"202 with half an id":   {sumetest.Fault{Status: 202, Body: `{"job_id":"a\ud800"}`}, submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
-		"202 in html":           {sumetest.Fault{Status: 202, Body: "<html>"}, submit.Fault{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
-		"202 cut off":           {sumetest.Fault{Status: 202, Body: `{"job_id":"job_7"}`, Break: sumetest.BreakCut}, submit.Fault{Reason: "network body cut off", RetryAfter: -1}},
-		"402 cut off":           {sumetest.Fault{Status: 402, Break: sumetest.BreakCut}, submit.Fault{Reason: "network body cut off", RetryAfter: -1}},
-		"reset after the bill":  {sumetest.Fault{Break: sumetest.BreakReset, Make: true}, submit.Fault{Reason: "network connection reset", RetryAfter: -1}},
-		"closed after the bill": {sumetest.Fault{Break: sumetest.BreakClose, Make: true}, submit.Fault{Reason: "network connection lost", RetryAfter: -1}},
+		"503 in html":           {sumetest.Fault{Status: 503, Body: "<html>"}, submit.PostError{HTTPStatus: 503, Reason: "http_5xx", RetryAfter: -1}},
+		"error as text":         {sumetest.Fault{Status: 400, Body: `{"error":"no ` + testKey + `"}`}, submit.PostError{HTTPStatus: 400, Message: "no [key]", Reason: "http_4xx", RetryAfter: -1}},
+		"redirect":              {sumetest.Fault{Status: 307, Body: "{}", Header: map[string]string{"Location": "/v1/videos"}}, submit.PostError{HTTPStatus: 307, Reason: "redirect", RetryAfter: -1}},
+		"202 without an id":     {sumetest.Fault{Status: 202, Body: `{"status":"queued","request_id":""}`}, submit.PostError{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
+		"202 with an odd id":    {sumetest.Fault{Status: 202, Body: `{"job_id":".."}`}, submit.PostError{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
+		"202 with half an id":   {sumetest.Fault{Status: 202, Body: `{"job_id":"a\ud800"}`}, submit.PostError{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
+		"202 in html":           {sumetest.Fault{Status: 202, Body: "<html>"}, submit.PostError{HTTPStatus: 202, Reason: "no job id", RetryAfter: -1}},
+		"202 cut off":           {sumetest.Fault{Status: 202, Body: `{"job_id":"job_7"}`, Break: sumetest.BreakCut}, submit.PostError{Reason: "network body cut off", RetryAfter: -1}},
+		"402 cut off":           {sumetest.Fault{Status: 402, Break: sumetest.BreakCut}, submit.PostError{Reason: "network body cut off", RetryAfter: -1}},
+		"reset after the bill":  {sumetest.Fault{Break: sumetest.BreakReset, Make: true}, submit.PostError{Reason: "network connection reset", RetryAfter: -1}},
+		"closed after the bill": {sumetest.Fault{Break: sumetest.BreakClose, Make: true}, submit.PostError{Reason: "network connection lost", RetryAfter: -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +181,7 @@ func TestSubmitRefusesAKeyThatAHeaderWouldChange(t *testing.T) {
 	t.Parallel()
 	a, c := api(t, sumetest.Options{})
 	for _, key := range []string{"", " a", "a ", "a\nb", "ä", "\x00"} {
-		if _, err := c.Submit(t.Context(), key, []byte(video)); err == nil || errors.As(err, new(*submit.Fault)) {
+		if _, err := c.Submit(t.Context(), key, []byte(video)); err == nil || errors.As(err, new(*submit.PostError)) {
 			t.Errorf("%q: got %v, want an error that nothing was sent", key, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestSubmitRedactsAnError(t *testing.T) {
 			a := sumetest.New(sumetest.Options{})
 			a.SetPostFault(sumetest.Fault{Status: 422, Body: `{"error":{"` + member + `":"` + text + `"}}`})
 			_, err := connect(t, listen(t, a)).Submit(t.Context(), "order-1", []byte(`{}`))
-			var f *submit.Fault
+			var f *submit.PostError
 			if !errors.As(err, &f) {
 				t.Fatal(err)
 			}

@@ -32,11 +32,11 @@ CREATE TRIGGER check_job BEFORE INSERT ON video_jobs FOR EACH ROW EXECUTE FUNCTI
 		runSQL(t, pool, fmt.Sprintf(`CREATE OR REPLACE FUNCTION check_job() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE 'no' USING ERRCODE = '%s', COLUMN = 'c', CONSTRAINT = 'k', TABLE = 't'; END $$`, code))
 		err := store.Try(t.Context(), "order-42")
-		var got *submit.Refusal
+		var got *submit.WriteError
 		if err == nil || errors.As(err, &got) != refused {
 			t.Errorf("%s: got %v, refused %v", code, err, !refused)
 		}
-		want := &submit.Refusal{SQLState: code, Table: "t", Column: "c", Constraint: "k", Function: "check_job", Message: "no"}
+		want := &submit.WriteError{SQLState: code, Table: "t", Column: "c", Constraint: "k", Function: "check_job", Message: "no"}
 		if diff := cmp.Diff(want, got); refused && diff != "" {
 			t.Errorf("%s (-want +got):\n%s", code, diff)
 		}
@@ -60,7 +60,7 @@ func TestTry_RowNeverRead(t *testing.T) {
 			runSQL(t, pool, `CREATE FUNCTION theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+change+`; RETURN new; END $$;
 CREATE TRIGGER theirs BEFORE INSERT ON video_jobs FOR EACH ROW EXECUTE FUNCTION theirs()`)
 			err := store.Try(t.Context(), "order-42")
-			if want := name != "due in the past"; errors.As(err, new(*submit.Refusal)) != want {
+			if want := name != "due in the past"; errors.As(err, new(*submit.WriteError)) != want {
 				t.Errorf("got %v, refused %v", err, want)
 			}
 		})
@@ -93,7 +93,7 @@ func TestTry_Rights(t *testing.T) {
 			})
 			runSQL(t, admin, fmt.Sprintf(tt.grant, role))
 			err := submissions.New(pgtest.Pool(t, pgtest.With(t, databaseURL, "options", "-crole="+role))).Try(t.Context(), "order-42")
-			var got *submit.Refusal
+			var got *submit.WriteError
 			switch {
 			case tt.code == "" && err != nil, tt.code != "" && !errors.As(err, &got):
 				t.Errorf("got %v, want %q", err, tt.code)
@@ -115,7 +115,7 @@ func TestAccept_Refused(t *testing.T) {
 			store := submissions.New(pool)
 			openSubmission(t, store, "order-42", `{"p": 1}`)
 			runSQL(t, pool, `ALTER TABLE video_jobs ADD CONSTRAINT numbered CHECK (job_id ~ '^[0-9]') NOT VALID`)
-			var refusal *submit.Refusal
+			var refusal *submit.WriteError
 			if _, err := store.Accept(t.Context(), "order-42", "job_1"); !errors.As(err, &refusal) || refusal.Constraint != "numbered" {
 				t.Fatalf("got %v, want a refusal by the constraint", err)
 			}
@@ -144,7 +144,7 @@ func TestUnrecord_EncodingLacksID(t *testing.T) {
 CREATE TABLE video_submissions (idempotency_key text PRIMARY KEY, request json NOT NULL, job_id text, state text NOT NULL, http_status integer,
     unanswered boolean NOT NULL DEFAULT false, last_error text, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz)`)
 	openSubmission(t, store, "order-42", `{"p": 1}`)
-	if err := store.Keep(t.Context(), "order-42", "仕事-1"); !errors.As(err, new(*submit.Refusal)) {
+	if err := store.Keep(t.Context(), "order-42", "仕事-1"); !errors.As(err, new(*submit.WriteError)) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	sub, err := store.Unrecord(t.Context(), "order-42", "仕事-1", "no such character")

@@ -147,7 +147,7 @@ func (s *Store) Accept(ctx context.Context, key, jobID string) (submit.Submissio
 		case err != nil:
 			return submit.Submission{}, err
 		case !there:
-			return submit.Submission{}, fmt.Errorf("accept submission for %s: %w", jobID, &submit.Refusal{})
+			return submit.Submission{}, fmt.Errorf("accept submission for %s: %w", jobID, &submit.WriteError{})
 		case found.State == submit.Accepted || found.JobID != jobID:
 			return found, nil
 		}
@@ -168,7 +168,7 @@ WHERE idempotency_key = $1::text
 // Unrecord implements submit.Store.
 func (s *Store) Unrecord(ctx context.Context, key, jobID, reason string) (submit.Submission, error) {
 	_, err := s.pool.Exec(ctx, unrecordSQL, key, jobID, reason)
-	if errors.As(refusal(err), new(*submit.Refusal)) {
+	if errors.As(refusal(err), new(*submit.WriteError)) {
 		// An id with characters that the database's encoding lacks.
 		_, err = s.pool.Exec(ctx, unrecordSQL, key, nil, "job "+strconv.QuoteToASCII(jobID)+": "+strconv.QuoteToASCII(reason))
 		jobID = ""
@@ -210,18 +210,18 @@ func (s *Store) Try(ctx context.Context, key string) error {
 		return refusal(err)
 	}
 	if !there {
-		return &submit.Refusal{}
+		return &submit.WriteError{}
 	}
 	return nil
 }
 
-// refusal turns a server's error that would come again into a submit.Refusal.
+// refusal turns a server's error that would come again into a submit.WriteError.
 // The infrastructure's errors come back as they are.
 func refusal(err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || !postgres.Refused(err) {
 		return err
 	}
-	r := &submit.Refusal{SQLState: pg.Code, Table: pg.TableName, Column: pg.ColumnName, Constraint: pg.ConstraintName, Message: pg.Message, Function: postgres.TriggerFunction(pg)}
+	r := &submit.WriteError{SQLState: pg.Code, Table: pg.TableName, Column: pg.ColumnName, Constraint: pg.ConstraintName, Message: pg.Message, Function: postgres.TriggerFunction(pg)}
 	return r
 }

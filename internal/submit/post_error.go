@@ -7,14 +7,14 @@ import (
 
 // Error returns status, code or reason, message and request id: the text that
 // last_error keeps, without the message's URLs.
-func (f *Fault) Error() string {
+func (f *PostError) Error() string {
 	return f.text(cut(f.Message))
 }
 
 // Brief returns Error's text without the API's message, for the log.
-func (f *Fault) Brief() string { return f.text("") }
+func (f *PostError) Brief() string { return f.text("") }
 
-func (f *Fault) text(message string) string {
+func (f *PostError) text(message string) string {
 	var parts []string
 	if f.HTTPStatus != 0 {
 		parts = append(parts, "http "+strconv.Itoa(f.HTTPStatus))

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Refusal is a write of a purchase that the database refuses and would refuse
+// WriteError is a write of a purchase that the database refuses and would refuse
 // again: a constraint, a trigger, a policy or a missing right or column. A lost
 // connection, a full disk or a timeout is none.
-type Refusal struct {
+type WriteError struct {
 	JobID      string // bought and not recorded; empty where nothing was sent
 	SQLState   string // empty: no error came, and yet the job's row is not there, or would never be read
 	Table      string // this and the next three: as far as the server names them
@@ -19,7 +19,7 @@ type Refusal struct {
 }
 
 // Error returns what refused the write, in one line without URLs.
-func (f *Refusal) Error() string {
+func (f *WriteError) Error() string {
 	if message := cut(f.Message); message != "" {
 		return f.what() + ": " + message
 	}
@@ -28,7 +28,7 @@ func (f *Refusal) Error() string {
 
 // Brief returns the job, what refused its row and the cure, without the
 // server's message, for the log.
-func (f *Refusal) Brief() string {
+func (f *WriteError) Brief() string {
 	text := f.what() + "; " + f.Cure()
 	if f.JobID != "" {
 		text = fmt.Sprintf("%s is bought and not recorded: %s", f.JobID, text)
@@ -36,7 +36,7 @@ func (f *Refusal) Brief() string {
 	return text
 }
 
-func (f *Refusal) what() string {
+func (f *WriteError) what() string {
 	if f.SQLState == "" {
 		return "the row was inserted without an error and is not there, or not pending"
 	}
@@ -52,7 +52,7 @@ func (f *Refusal) what() string {
 }
 
 // Cure returns what to change in the database.
-func (f *Refusal) Cure() string {
+func (f *WriteError) Cure() string {
 	switch f.SQLState {
 	case "":
 		return "change the trigger on video_jobs that drops, moves, renames or changes inserted rows"
