@@ -15,8 +15,8 @@ import (
 
 // invalidField names the field that the error for each invalid payload begins with.
 var invalidField = map[string]string{
-	"backfill-empty": "backfill", "backfill-null": "backfill", "nothing-selected": "backfill", "field-twice": "backfill",
-	"backfill-in-event": "backfill", "other-spelling-of-backfill": "Backfill", "two-at-once": "backfill",
+	"backfill-empty": "backfill", "backfill-null": "backfill", "nothing-selected": "backfill", "field-twice": "backfill.job_ids",
+	"backfill-in-event": "backfill", "other-spelling-of-backfill": "Backfill", "two-at-once": "stop",
 	"half-an-event": "source", "list": "payload", "number": "payload", "text": "payload", "cut-off": "payload", "trailing": "payload",
 	"id-whitespace": "backfill.job_ids[1]", "id-control": "backfill.job_ids[0]", "id-dot": "backfill.job_ids[0]", "id-dots": "backfill.job_ids[2]",
 	"id-half-surrogate": "backfill.job_ids[0]", "id-long": "backfill.job_ids[0]", "id-null": "backfill.job_ids[1]",

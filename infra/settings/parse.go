@@ -2,170 +2,135 @@ package settings
 
 import (
 	"fmt"
-	"net/mail"
-	"regexp"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
+
+	"sumepoller/internal/strictjson"
 )
 
-// Parse reads and checks the settings. The error is of type Faults.
-func Parse(data []byte) (Settings, error) {
-	var r reader
-	top := r.top(data)
-	if top.values == nil {
-		return Settings{}, r.faults
-	}
-	s := top.settings()
-	r.sameRegion(s)
-	if len(r.faults) > 0 {
-		return Settings{}, r.faults
-	}
-	return s, nil
+// file is the settings as they are written, where an absent value is not the
+// same as a zero or false one.
+type file struct {
+	Settings
+	Database            *databaseFields `json:"database"`
+	ReservedConcurrency *int            `json:"reserved_concurrency"`
 }
 
-func (o object) settings() Settings {
-	s := Defaults()
-	s.Name = o.text("name", true, stackName, "1 to 30 of a-z, 0-9 and single hyphens, a letter first, no hyphen last; pg and pg-… begin roles of PostgreSQL's own")
-	s.Database = o.database()
-	s.VPC = o.vpc(s.Database.New)
-	s.APIKeySecretARN = o.text("sume_api_key_secret_arn", false, matches(secretForm), secretWant)
-	s.KMSKeyARN = o.text("kms_key_arn", false, matches(keyForm), keyWant)
-	if text := o.text("migrate", false, oneOf(MigrateAuto, MigrateManual), `"auto" or "manual"`); text != "" {
-		s.Migrate = text
+type databaseFields struct {
+	Database
+	New  *bool `json:"new"`
+	Port *int  `json:"port"`
+}
+
+// Parse reads and checks the settings. The error is of type Errors.
+func Parse(data []byte) (Settings, error) {
+	f := file{Settings: Defaults()}
+	c := checker{errs: strictjson.UnmarshalAll(data, &f)}
+	if len(c.errs) == 1 && c.errs[0].Field == "" {
+		return Settings{}, Errors{"the file: " + c.errs[0].Problem + "; want an object as in infra/examples"}
 	}
-	s.ReadsPerMinute = o.number("reads_per_minute", s.ReadsPerMinute, between(0, 1_000_000), "a whole number; 0 sets no limit")
-	s.ReadsPerDay = o.number("reads_per_day", s.ReadsPerDay, between(0, 1_000_000_000), "a whole number; 0 sets no limit")
-	if text := o.text("budget", false, budget, `a duration from 5s to 60s, such as "58s"`); text != "" {
-		s.Budget = text
+	s := c.settings(f)
+	c.sameRegion(s)
+	if len(c.errs) == 0 {
+		return s, nil
 	}
-	s.Concurrency = o.number("concurrency", s.Concurrency, between(1, 1_000), "a whole number from 1 to 1000")
-	s.MemoryMiB = o.number("memory_mib", s.MemoryMiB, between(128, 10_240), "a whole number from 128 to 10240")
-	s.ReservedConcurrency = o.number("reserved_concurrency", 0, between(4, 1_000),
-		"at least 4, since ticks and runs by hand overlap; without the key nothing is reserved")
-	s.AlarmEmail = o.text("alarm_email", false, address, "an address such as ops@example.com")
-	s.LogRetentionDays = o.number("log_retention_days", s.LogRetentionDays, retention, "one of "+retentions())
-	o.rest("a key of the README's table")
+	var lines Errors
+	for _, e := range c.errs {
+		lines = append(lines, e.Error())
+	}
+	return Settings{}, lines
+}
+
+func (c *checker) settings(f file) Settings {
+	s := f.Settings
+	c.required("name", s.Name, stackName, "1 to 30 of a-z, 0-9 and single hyphens, a letter first, no hyphen last; pg and pg-… are reserved by PostgreSQL")
+	s.Database = c.database(f.Database)
+	c.vpc(s)
+	c.optional("sume_api_key_secret_arn", s.APIKeySecretARN, secretForm.MatchString, secretWant)
+	c.optional("kms_key_arn", s.KMSKeyARN, keyForm.MatchString, keyWant)
+	c.optional("migrate", s.Migrate, oneOf(MigrateAuto, MigrateManual), `"auto" or "manual"`)
+	c.number("reads_per_minute", s.ReadsPerMinute, 0, 1_000_000, "an integer from 0 to 1000000; 0 sets no limit")
+	c.number("reads_per_day", s.ReadsPerDay, 0, 1_000_000_000, "an integer from 0 to 1000000000; 0 sets no limit")
+	c.optional("budget", s.Budget, budget, `a duration from 5s to 60s, such as "58s"`)
+	c.number("concurrency", s.Concurrency, 1, 1_000, "an integer from 1 to 1000")
+	c.number("memory_mib", s.MemoryMiB, 128, 10_240, "an integer from 128 to 10240")
+	if n := f.ReservedConcurrency; n != nil {
+		s.ReservedConcurrency = *n
+		c.number("reserved_concurrency", *n, 4, 1_000, "an integer from 4 to 1000, since ticks and operator requests overlap; without the key nothing is reserved")
+	}
+	c.optional("alarm_email", s.AlarmEmail, address, "an address such as ops@example.com")
+	if !slices.Contains(retentionDays, s.LogRetentionDays) {
+		c.add("log_retention_days", fmt.Sprintf("%d is invalid", s.LogRetentionDays), "one of "+strings.Trim(fmt.Sprint(retentionDays), "[]"))
+	}
 	return s
 }
 
-func (o object) vpc(made bool) *VPC {
-	if _, given := o.values["vpc"]; made {
-		if given {
-			o.add(o.path+"vpc", "given beside a new database", "none: the database brings its network")
-			delete(o.values, "vpc")
-		}
-		return nil
+func (c *checker) vpc(s Settings) {
+	v := s.VPC
+	switch {
+	case s.Database.New && v != nil:
+		c.add("vpc", "given together with a new database", "none: a new database gets a new network")
+		return
+	case s.Database.New:
+		return
+	case v == nil:
+		c.add("vpc", "missing", `{"id", "availability_zones", "private_subnet_ids"} of the database's network`)
+		return
 	}
-	const want = `{"id", "availability_zones", "private_subnet_ids"} of the database's network`
-	if _, given := o.values["vpc"]; !given {
-		o.add(o.path+"vpc", "missing", want)
-		return nil
+	c.required("vpc.id", v.ID, idForm("vpc"), "an id such as vpc- and 8 or 17 hexadecimal digits")
+	c.list("vpc.availability_zones", v.AvailabilityZones, zoneForm.MatchString, "zones such as eu-central-1a, one for each subnet")
+	c.list("vpc.private_subnet_ids", v.PrivateSubnetIDs, idForm("subnet"), "subnets with a route out, such as subnet- and 8 or 17 hexadecimal digits")
+	if zones, subnets := len(v.AvailabilityZones), len(v.PrivateSubnetIDs); zones > 0 && subnets > 0 && zones != subnets {
+		c.add("vpc.availability_zones", fmt.Sprintf("%d zones for %d subnets", zones, subnets), "the zone of each subnet, in the subnets' order")
 	}
-	v, ok := o.child("vpc", want)
-	if !ok {
-		return nil
-	}
-	vpc := &VPC{
-		ID:                v.text("id", true, matches(idForm("vpc")), "an id such as vpc- and 8 or 17 hexadecimal digits"),
-		AvailabilityZones: v.list("availability_zones", matches(zoneForm), "zones such as eu-central-1a, one for each subnet"),
-		PrivateSubnetIDs:  v.list("private_subnet_ids", matches(idForm("subnet")), "subnets that have a way out, such as subnet- and 8 or 17 hexadecimal digits"),
-	}
-	if zones, subnets := len(vpc.AvailabilityZones), len(vpc.PrivateSubnetIDs); zones > 0 && subnets > 0 && zones != subnets {
-		o.add(v.path+"availability_zones", fmt.Sprintf("%d zones for %d subnets", zones, subnets), "the zone of each subnet, in the subnets' order")
-	}
-	v.rest("id, availability_zones, private_subnet_ids")
-	return vpc
 }
 
-func (o object) database() Database {
-	const keys = "host, port, name, security_group_id, admin_secret_arn, auth, resource_id, kms_key_arn"
-	const want = `{"new": true}, or an existing one's ` + keys
-	if _, given := o.values["database"]; !given {
-		o.add(o.path+"database", "missing", want)
+func (c *checker) database(f *databaseFields) Database {
+	if f == nil {
+		c.add("database", "missing", `{"new": true}, or an existing one's host, port, name, security_group_id, admin_secret_arn, auth, resource_id, kms_key_arn`)
 		return Database{}
 	}
-	d, ok := o.child("database", want)
-	if !ok {
-		return Database{}
+	if f.New != nil {
+		return c.newDatabase(*f)
 	}
-	if value, given := d.take("new"); given {
-		if value != true {
-			o.add(d.path+"new", shown(value)+" will not do", "true, or no such key")
-		}
-		d.rest(`nothing beside "new"`)
-		return Database{New: true}
+	db := f.Database
+	db.Port = 5432
+	if f.Port != nil {
+		db.Port = *f.Port
 	}
-	db := Database{
-		Host:            d.text("host", true, matches(hostForm), "the server's host name"),
-		Port:            d.number("port", 5432, between(1, 65_535), "a whole number from 1 to 65535"),
-		Name:            d.text("name", true, matches(databaseForm), "the database's name, up to 63 characters, no control characters"),
-		SecurityGroupID: d.text("security_group_id", true, matches(idForm("sg")), "an id such as sg- and 8 or 17 hexadecimal digits"),
-		AdminSecretARN:  d.text("admin_secret_arn", true, matches(secretForm), secretWant),
-		Auth:            d.text("auth", true, oneOf(AuthIAM, AuthSecret), `"iam" or "secret"`),
-		KMSKeyARN:       d.text("kms_key_arn", false, matches(keyForm), keyWant),
+	c.required("database.host", db.Host, hostForm.MatchString, "the server's host name")
+	c.number("database.port", db.Port, 1, 65_535, "an integer from 1 to 65535")
+	c.required("database.name", db.Name, databaseForm.MatchString, "the database's name, up to 63 characters, no control characters")
+	c.required("database.security_group_id", db.SecurityGroupID, idForm("sg"), "an id such as sg- and 8 or 17 hexadecimal digits")
+	c.required("database.admin_secret_arn", db.AdminSecretARN, secretForm.MatchString, secretWant)
+	c.required("database.auth", db.Auth, oneOf(AuthIAM, AuthSecret), `"iam" or "secret"`)
+	c.optional("database.kms_key_arn", db.KMSKeyARN, keyForm.MatchString, keyWant)
+	const resource = "the resource id, db- or cluster- and capital letters and digits"
+	switch {
+	case db.Auth == AuthSecret && db.ResourceID != "":
+		c.add("database.resource_id", `given with auth "secret"`, `none, or auth "iam"`)
+	case db.Auth == AuthIAM:
+		// Tokens are made for the endpoint's name and the instance's resource id.
+		c.required("database.resource_id", db.ResourceID, resourceForm.MatchString, resource)
+		c.optional("database.host", db.Host, rdsHost.MatchString, `for auth "iam" the endpoint's name, under rds.amazonaws.com`)
+	default:
+		c.optional("database.resource_id", db.ResourceID, resourceForm.MatchString, resource)
 	}
-	d.login(&db)
-	d.rest(keys)
 	return db
 }
 
-// login reads what the kind of login needs. Tokens are made for an endpoint's
-// own name and an instance's resource id; under another name they are refused.
-func (o object) login(db *Database) {
-	if _, given := o.values["resource_id"]; given && db.Auth == AuthSecret {
-		o.add(o.path+"resource_id", `given with auth "secret"`, `none, or auth "iam"`)
-		delete(o.values, "resource_id")
-		return
+// newDatabase checks that "new": true is the only key.
+func (c *checker) newDatabase(f databaseFields) Database {
+	if !*f.New {
+		c.add("database.new", "false is invalid", "true, or no such key")
 	}
-	db.ResourceID = o.text("resource_id", db.Auth == AuthIAM, matches(resourceForm), "the resource id, db- or cluster- and capital letters and digits")
-	if db.Auth == AuthIAM && db.Host != "" && !rdsHost.MatchString(db.Host) {
-		o.add(o.path+"host", shown(db.Host)+` cannot log in with auth "iam"`, "the endpoint's own name, under rds.amazonaws.com")
+	fields := reflect.ValueOf(f)
+	for _, field := range reflect.VisibleFields(fields.Type()) {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if key != "" && key != "new" && !fields.FieldByIndex(field.Index).IsZero() {
+			c.add("database."+key, `given together with "new"`, "one of them")
+		}
 	}
-}
-
-const (
-	secretWant = "a secret's full ARN, with the six characters at its end"
-	keyWant    = "a key's ARN, arn:aws:kms:…:key/…; an alias will not do"
-)
-
-var (
-	nameForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	zoneForm     = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d[a-z-0-9]*[a-z]$`)
-	hostForm     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
-	rdsHost      = regexp.MustCompile(`\.rds\.amazonaws\.com(\.cn)?$`)
-	databaseForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,63}$`)
-	resourceForm = regexp.MustCompile(`^(db|cluster|prx)-[A-Za-z0-9]+$`)
-	secretForm   = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@!-]+-[A-Za-z0-9]{6}$`)
-	keyForm      = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+$`)
-)
-
-func idForm(kind string) *regexp.Regexp {
-	return regexp.MustCompile(`^` + kind + `-([0-9a-f]{8}|[0-9a-f]{17})$`)
-}
-
-func matches(form *regexp.Regexp) func(string) bool { return form.MatchString }
-
-// stackName accepts what functions, alarms and database roles can begin with. A
-// role that begins with pg_ is refused by PostgreSQL.
-func stackName(name string) bool {
-	return len(name) <= 30 && nameForm.MatchString(name) && !strings.HasPrefix(name+"-", "pg-")
-}
-
-func oneOf(words ...string) func(string) bool {
-	return func(s string) bool { return slices.Contains(words, s) }
-}
-
-func between(least, most int) func(int) bool {
-	return func(n int) bool { return n >= least && n <= most }
-}
-
-func budget(text string) bool {
-	d, err := time.ParseDuration(text)
-	return err == nil && d >= 5*time.Second && d <= time.Minute
-}
-
-func address(text string) bool {
-	a, err := mail.ParseAddress(text)
-	return err == nil && a.Address == text && strings.Contains(text, ".")
+	return Database{New: true}
 }

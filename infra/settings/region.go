@@ -1,21 +1,20 @@
 package settings
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Place is where a stack stands. Empty fields are left to whoever deploys.
+// Place is where a stack is deployed. An empty field is decided at deploy.
 type Place struct{ Partition, Region, Account string }
 
-// Place reads the place out of the database's secret, so that a deploy with the
-// credentials of another account or region is refused before it changes
-// anything. A new database has no place yet.
+// Place returns the place in the ARN of the database's secret. With it, a deploy
+// with the credentials of another account or region is refused before it changes
+// anything. A new database has no place.
 func (s Settings) Place() Place { return placeOf(s.Database.AdminSecretARN) }
 
-// placeOf reads an ARN that has been checked; an empty one has no place.
+// placeOf returns the place in a valid ARN; an empty ARN has none.
 func placeOf(arn string) Place {
 	parts := strings.Split(arn, ":")
 	if len(parts) < 5 {
@@ -26,9 +25,9 @@ func placeOf(arn string) Place {
 
 var zoneRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d`)
 
-// sameRegion reports what lies in another region than the database: a function
-// reads secrets and uses keys of its own region alone.
-func (r *reader) sameRegion(s Settings) {
+// sameRegion reports keys and zones in another region than the database. A
+// function uses secrets and keys of its region only.
+func (c *checker) sameRegion(s Settings) {
 	region := s.Place().Region
 	if region == "" {
 		region = placeOf(s.APIKeySecretARN).Region
@@ -42,20 +41,13 @@ func (r *reader) sameRegion(s Settings) {
 		{"kms_key_arn", s.KMSKeyARN},
 	} {
 		if at := placeOf(other.arn).Region; at != "" && at != region {
-			r.add(other.key, "lies in "+at, "one in "+region)
+			c.add(other.key, "is in "+at, "one in "+region)
 		}
 	}
 	if s.VPC == nil {
 		return
 	}
 	if i := slices.IndexFunc(s.VPC.AvailabilityZones, func(zone string) bool { return zoneRegion.FindString(zone) != region }); i >= 0 {
-		r.add("vpc.availability_zones", s.VPC.AvailabilityZones[i]+" lies elsewhere", "zones of "+region)
+		c.add("vpc.availability_zones", s.VPC.AvailabilityZones[i]+" is in another region", "zones of "+region)
 	}
 }
-
-// Retention times that CloudWatch Logs knows, in days.
-var retentionDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
-
-func retention(days int) bool { return slices.Contains(retentionDays, days) }
-
-func retentions() string { return strings.Trim(fmt.Sprint(retentionDays), "[]") }

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	existing = "../examples/existing.json"
-	made     = "../examples/new-database.json"
+	existing    = "../examples/existing.json"
+	newDatabase = "../examples/new-database.json"
 )
 
-// edited returns the existing example with its tree changed.
+// edited returns the existing example, changed.
 func edited(t *testing.T, change func(file, vpc, db map[string]any)) []byte {
 	t.Helper()
 	data, err := os.ReadFile(existing)
@@ -35,9 +35,9 @@ func edited(t *testing.T, change func(file, vpc, db map[string]any)) []byte {
 	return data
 }
 
-func TestTheExamplesAreReadWithTheDefaults(t *testing.T) {
+func TestLoad_Examples(t *testing.T) {
 	t.Parallel()
-	got, err := settings.Load(made)
+	got, err := settings.Load(newDatabase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +60,13 @@ func TestTheExamplesAreReadWithTheDefaults(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsMissingIsOneLineWithBothExamples(t *testing.T) {
+func TestLoad_NoFile(t *testing.T) {
 	t.Parallel()
 	_, err := settings.Load(filepath.Join(t.TempDir(), "settings.json"))
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, want := range []string{existing[len("../"):], made[len("../"):]} {
+	for _, want := range []string{existing[len("../"):], newDatabase[len("../"):]} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}
@@ -76,7 +76,7 @@ func TestAFileThatIsMissingIsOneLineWithBothExamples(t *testing.T) {
 	}
 }
 
-func TestEachLineNamesTheFile(t *testing.T) {
+func TestLoad_LinesNameTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mine.json")
 	if err := os.WriteFile(path, []byte(`{"name": "X", "database": {"new": true}, "colour": 1}`), 0o600); err != nil {
@@ -92,12 +92,12 @@ func TestEachLineNamesTheFile(t *testing.T) {
 	}
 	for _, line := range lines {
 		if !strings.HasPrefix(line, path+": ") {
-			t.Errorf("got %q, want it to begin with the file", line)
+			t.Errorf("got %q, want it to begin with the path", line)
 		}
 	}
 }
 
-func TestEveryFaultIsReportedAtOnce(t *testing.T) {
+func TestParse_AllErrorsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := settings.Parse([]byte(`{
 		"colour": "x", "vpc": {"id": "vpc-1", "private_subnet_ids": []},
@@ -129,7 +129,7 @@ func TestEveryFaultIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOneFaultIsOneLineThatNamesItsKey(t *testing.T) {
+func TestParse_OneError(t *testing.T) {
 	t.Parallel()
 	set := func(key string, value any) func(_, _, db map[string]any) {
 		return func(file, vpc, db map[string]any) {
@@ -151,39 +151,46 @@ func TestOneFaultIsOneLineThatNamesItsKey(t *testing.T) {
 		key    string
 		change func(file, vpc, db map[string]any)
 	}{
-		"no name":                          {"name", set("name", nil)},
-		"a name that no role can bear":     {"name", set("name", "Sume Poller")},
-		"a name of 31 characters":          {"name", set("name", strings.Repeat("a", 31))},
-		"a name of PostgreSQL's own roles": {"name", set("name", "pg-jobs")},
-		"half of such a name":              {"name", set("name", "pg")},
-		"no database":                      {"database", func(file, _, _ map[string]any) { delete(file, "database") }},
-		"no vpc":                           {"vpc", func(file, _, _ map[string]any) { delete(file, "vpc") }},
-		"an unknown key at the top":        {"region", set("region", "eu-central-1")},
-		"an unknown key of the vpc":        {"vpc.cidr", set("vpc.cidr", "10.0.0.0/8")},
-		"an unknown key of the database":   {"database.password", set("database.password", "x")},
-		"one zone for two subnets":         {"vpc.availability_zones", set("vpc.availability_zones", []string{"eu-central-1a"})},
-		"zones of another region":          {"vpc.availability_zones", set("vpc.availability_zones", []string{"eu-west-1a", "eu-west-1b"})},
-		"half of a database":               {"database.admin_secret_arn", set("database.admin_secret_arn", nil)},
-		"a secret without its suffix":      {"database.admin_secret_arn", set("database.admin_secret_arn", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:db")},
-		"tokens without a resource id":     {"database.resource_id", set("database.resource_id", nil)},
-		"tokens under a name of one's own": {"database.host", set("database.host", "db.example.com")},
-		"passwords with a resource id":     {"database.resource_id", set("database.auth", "secret")},
-		"an alias in place of a key":       {"kms_key_arn", set("kms_key_arn", "arn:aws:kms:eu-central-1:111122223333:alias/mine")},
-		"a key of another region":          {"kms_key_arn", set("kms_key_arn", "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000")},
-		"a database that is a list":        {"database", func(file, _, _ map[string]any) { file["database"] = []any{} }},
+		"no name":                     {"name", set("name", nil)},
+		"name invalid for a role":     {"name", set("name", "Sume Poller")},
+		"name of 31 characters":       {"name", set("name", strings.Repeat("a", 31))},
+		"name that begins with pg-":   {"name", set("name", "pg-jobs")},
+		"name pg":                     {"name", set("name", "pg")},
+		"no database":                 {"database", func(file, _, _ map[string]any) { delete(file, "database") }},
+		"no vpc":                      {"vpc", func(file, _, _ map[string]any) { delete(file, "vpc") }},
+		"unknown key":                 {"region", set("region", "eu-central-1")},
+		"unknown key of the vpc":      {"vpc.cidr", set("vpc.cidr", "10.0.0.0/8")},
+		"unknown key of the database": {"database.password", set("database.password", "x")},
+		"one zone for two subnets":    {"vpc.availability_zones", set("vpc.availability_zones", []string{"eu-central-1a"})},
+		"zones of another region":     {"vpc.availability_zones", set("vpc.availability_zones", []string{"eu-west-1a", "eu-west-1b"})},
+		"database without its secret": {"database.admin_secret_arn", set("database.admin_secret_arn", nil)},
+		"secret without its suffix":   {"database.admin_secret_arn", set("database.admin_secret_arn", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:db")},
+		"iam without a resource id":   {"database.resource_id", set("database.resource_id", nil)},
+		"iam with another host name":  {"database.host", set("database.host", "db.example.com")},
+		"secret with a resource id":   {"database.resource_id", set("database.auth", "secret")},
+		"alias instead of a key":      {"kms_key_arn", set("kms_key_arn", "arn:aws:kms:eu-central-1:111122223333:alias/mine")},
+		"key of another region":       {"kms_key_arn", set("kms_key_arn", "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000")},
+		"database is an array":        {"database", func(file, _, _ map[string]any) { file["database"] = []any{} }},
 		"new beside a host": {"database.host", func(file, _, _ map[string]any) {
 			file["database"] = map[string]any{"new": true, "host": "a"}
 			delete(file, "vpc")
 		}},
-		"new that is false":            {"database.new", func(file, _, _ map[string]any) { file["database"] = map[string]any{"new": false}; delete(file, "vpc") }},
-		"a vpc beside a new database":  {"vpc", func(file, _, _ map[string]any) { file["database"] = map[string]any{"new": true} }},
-		"three reserved executions":    {"reserved_concurrency", set("reserved_concurrency", 3)},
-		"none reserved, said as zero":  {"reserved_concurrency", set("reserved_concurrency", 0)},
-		"reads as text":                {"reads_per_day", set("reads_per_day", "10000")},
-		"negative reads":               {"reads_per_minute", set("reads_per_minute", -1)},
-		"a budget past the minute":     {"budget", set("budget", "61s")},
-		"a retention CloudWatch lacks": {"log_retention_days", set("log_retention_days", 31)},
-		"no address":                   {"alarm_email", set("alarm_email", "ops")},
+		"new is false":                {"database.new", func(file, _, _ map[string]any) { file["database"] = map[string]any{"new": false}; delete(file, "vpc") }},
+		"vpc beside a new database":   {"vpc", func(file, _, _ map[string]any) { file["database"] = map[string]any{"new": true} }},
+		"reserved_concurrency 3":      {"reserved_concurrency", set("reserved_concurrency", 3)},
+		"reserved_concurrency 0":      {"reserved_concurrency", set("reserved_concurrency", 0)},
+		"reads are a string":          {"reads_per_day", set("reads_per_day", "10000")},
+		"reads are negative":          {"reads_per_minute", set("reads_per_minute", -1)},
+		"budget over a minute":        {"budget", set("budget", "61s")},
+		"retention not in CloudWatch": {"log_retention_days", set("log_retention_days", 31)},
+		"email is empty":              {"alarm_email", set("alarm_email", "")},
+		"port 0":                      {"database.port", set("database.port", 0)},
+		"fraction":                    {"memory_mib", set("memory_mib", 256.5)},
+		"too many reads":              {"reads_per_day", set("reads_per_day", 1e21)},
+		"empty zone":                  {"vpc.availability_zones[1]", set("vpc.availability_zones", []string{"eu-central-1a", ""})},
+		"no zones":                    {"vpc.availability_zones", set("vpc.availability_zones", []string{})},
+		"invalid migrate":             {"migrate", set("migrate", "never")},
+		"email without a domain":      {"alarm_email", set("alarm_email", "ops")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,17 +198,17 @@ func TestOneFaultIsOneLineThatNamesItsKey(t *testing.T) {
 			if err == nil {
 				t.Fatal("got no error")
 			}
-			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), test.key+": ") || !strings.Contains(err.Error(), "; want ") {
+			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), test.key+": ") || !strings.Contains(err.Error(), "want ") {
 				t.Errorf("got %q, want one line about %s", err, test.key)
 			}
 		})
 	}
 }
 
-func TestWhatIsNoObjectIsOneLine(t *testing.T) {
+func TestParse_NotAnObject(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"empty": "", "cut off": `{"name": "x"`, "a list": `[]`, "null": `null`, "two objects": `{} {}`, "a comment": "// x\n{}",
+		"empty": "", "cut off": `{"name": "x"`, "array": `[]`, "null": `null`, "two objects": `{} {}`, "comment": "// x\n{}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +219,7 @@ func TestWhatIsNoObjectIsOneLine(t *testing.T) {
 	}
 }
 
-func TestAKeyGivenTwiceIsAFault(t *testing.T) {
+func TestParse_KeyGivenTwice(t *testing.T) {
 	t.Parallel()
 	_, err := settings.Parse([]byte(`{"name": "a", "name": "b", "database": {"new": true, "new": true}}`))
 	if err == nil || !strings.Contains(err.Error(), "name: given twice") || !strings.Contains(err.Error(), "database.new: given twice") {
@@ -220,7 +227,7 @@ func TestAKeyGivenTwiceIsAFault(t *testing.T) {
 	}
 }
 
-func TestZeroReadsSetNoLimit(t *testing.T) {
+func TestParse_ZeroReads(t *testing.T) {
 	t.Parallel()
 	got, err := settings.Parse(edited(t, func(file, _, _ map[string]any) { file["reads_per_minute"], file["reads_per_day"] = 0, 0 }))
 	if err != nil || got.ReadsPerMinute != 0 || got.ReadsPerDay != 0 {
@@ -228,11 +235,10 @@ func TestZeroReadsSetNoLimit(t *testing.T) {
 	}
 }
 
-// Ids that the CDK or its documents put in where a look-up is missing would
-// pass unseen.
-func TestTheExamplesHoldNoPlaceholderOfTheCDK(t *testing.T) {
+// The CDK and its documentation use such ids where a look-up is missing.
+func TestExamples_NoPlaceholders(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{existing, made} {
+	for _, path := range []string{existing, newDatabase} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -30,24 +30,29 @@ func TestPrintAnInspect(t *testing.T) {
 		"empty": {At: now, States: map[string]int{}, StatesExact: true},
 		"busy": {
 			At: now, States: map[string]int{"pending": 4, "failed": 7, "completed": 1200}, StatesExact: true,
-			Due: 1, OldestDueSeconds: 3725, Leased: 2, FailingTotal: 40, ReadsToday: 9000, ReadsLeft: ptr(1000),
-			Failing: []operator.FailingJob{
-				{JobID: "job_1", FailingSince: in(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
-				{JobID: "job_2\x1b[2J", FailingSince: in(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
+			PendingJobs: operator.PendingJobs{
+				Due: 1, OldestDueSeconds: 3725, Leased: 2, FailingTotal: 40,
+				Failing: []operator.FailingJob{
+					{JobID: "job_1", FailingSince: in(-26 * time.Hour), ConsecutiveErrors: 12, LastError: "http_5xx 503", NextPollAt: in(15 * time.Minute)},
+					{JobID: "job_2\x1b[2J", FailingSince: in(-time.Minute), ConsecutiveErrors: 1, LastError: "timeout", NextPollAt: in(-time.Second)},
+				},
+				OldestDue: []operator.DueJob{
+					{JobID: "job_6", DueSeconds: 3725, LostLeases: 3, LeasedUntil: in(20 * time.Second)},
+					{JobID: "job_2\x1b[2J", DueSeconds: 1, LastPolledAt: in(-time.Minute)},
+				},
+				LongRunningTotal: 7,
+				LongRunning: []operator.LongJob{
+					{JobID: "job_7", CreatedAt: in(-45 * 24 * time.Hour), AgeSeconds: 45 * 86400, Polls: 9000, SumeStatus: ptr("processing"), NextPollAt: in(time.Hour)},
+					{JobID: "job_8", AgeSeconds: 36525 * 86400},
+				},
 			},
-			OldestDue: []operator.DueJob{
-				{JobID: "job_6", DueSeconds: 3725, LostLeases: 3, LeasedUntil: in(20 * time.Second)},
-				{JobID: "job_2\x1b[2J", DueSeconds: 1, LastPolledAt: in(-time.Minute)},
-			},
-			LongRunningTotal: 7,
-			LongRunning: []operator.LongJob{
-				{JobID: "job_7", CreatedAt: in(-45 * 24 * time.Hour), AgeSeconds: 45 * 86400, Polls: 9000, SumeStatus: ptr("processing"), NextPollAt: in(time.Hour)},
-				{JobID: "job_8", AgeSeconds: 36525 * 86400},
-			},
-			SubmissionsTotal: 2, SubmissionsStuck: 2,
-			Submissions: []operator.Unfinished{
-				{IdempotencyKey: "order-42", State: "sending", AgeSeconds: 700, LastError: ptr("http_5xx 502")},
-				{IdempotencyKey: "order-43", State: "unrecorded", JobID: ptr("job_8"), AgeSeconds: 5, LastError: ptr("SQLSTATE 23502, table video_jobs, column customer_id")},
+			ReadsToday: 9000, ReadsLeft: ptr(1000),
+			UnfinishedSubmissions: operator.UnfinishedSubmissions{
+				SubmissionsTotal: 2, SubmissionsStuck: 2,
+				Submissions: []operator.Unfinished{
+					{IdempotencyKey: "order-42", State: "sending", AgeSeconds: 700, LastError: ptr("http_5xx 502")},
+					{IdempotencyKey: "order-43", State: "unrecorded", JobID: ptr("job_8"), AgeSeconds: 5, LastError: ptr("SQLSTATE 23502, table video_jobs, column customer_id")},
+				},
 			},
 			Jobs: []operator.JobRow{
 				{JobID: "job_1", State: "pending", SumeStatus: ptr("processing"), CreatedAt: in(-50 * time.Hour), NextPollAt: in(15 * time.Minute), LastPolledAt: in(-5 * time.Second), Polls: 30, ConsecutiveErrors: 12, LastError: ptr("http_5xx 503")},
