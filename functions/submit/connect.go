@@ -11,8 +11,8 @@ import (
 	"sumepoller/internal/submit"
 )
 
-// connect opens the invocation's store. Whoever gets it disconnects at the
-// end, since a frozen sandbox must hold no connection.
+// connect opens the invocation's store. The caller has to disconnect, since a
+// frozen sandbox must not hold a connection.
 func (h *handler) connect(ctx context.Context) (store *submissions.Store, disconnect func(), err error) {
 	pool, err := postgres.Connect(ctx, h.cfg.Database, h.cache)
 	if err != nil {

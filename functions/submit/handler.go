@@ -16,8 +16,8 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// handler serves invocations, one at a time. What it keeps between them holds
-// no connection.
+// handler serves invocations, one at a time. Between them it holds no database
+// connection.
 type handler struct {
 	cfg   config.Submit
 	cache *secrets.Cache
@@ -42,8 +42,8 @@ var (
 	errPanicked = errors.New("panic")
 )
 
-// Invoke serves one invocation: lambda.Handler, since only the payload's own
-// bytes can be checked and kept to the letter.
+// Invoke serves one invocation. It implements lambda.Handler, since a typed
+// handler would not get the payload's bytes, which are checked and kept verbatim.
 func (h *handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	result, err := submit.Result{}, errPanicked
@@ -60,7 +60,7 @@ func (h *handler) serve(ctx context.Context, payload []byte) (submit.Result, err
 		return submit.Result{}, err
 	}
 	h.cache.Rearm()
-	if _, err := h.key.Key(ctx); err != nil { // before the intent: nothing is written that cannot be sent
+	if _, err := h.key.Key(ctx); err != nil { // before the intent, so that no intent is stored that cannot be sent
 		return submit.Result{}, fmt.Errorf("%w: %w; nothing was sent", errSecret, err)
 	}
 	store, disconnect, err := h.connect(ctx)

@@ -15,9 +15,9 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// TestKilledAtEveryPoint kills the built function with SIGKILL in the middle
-// of a submission, and has a new process asked again.
-func TestKilledAtEveryPoint(t *testing.T) {
+// TestSubmit_Killed kills the built function with SIGKILL during a submission,
+// and sends the order again to a new process.
+func TestSubmit_Killed(t *testing.T) {
 	t.Parallel()
 	const (
 		holdIntent = `INSERT INTO video_submissions (idempotency_key, request) VALUES ('order-42', '{}')`
@@ -27,43 +27,43 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	hang := sumetest.Fault{Times: 1, Break: sumetest.BreakHang}
 	hangSold := sumetest.Fault{Times: 1, Break: sumetest.BreakHang, Make: true}
 	tests := map[string]struct {
-		hold   string         // statement whose lock the submission comes to wait for
-		lost   bool           // and what waits is lost, not carried out after the death
-		fault  sumetest.Fault // that the post comes to wait in
+		hold   string         // statement whose lock the submission waits for
+		lost   bool           // the waiting statement is lost with the function
+		fault  sumetest.Fault // in which the post waits
 		left   []string       // state of the submission, then its row
 		billed int
 	}{
-		"in the trial":                {holdTrial, true, sumetest.Fault{}, []string{}, 0},
-		"before the trial's answer":   {holdTrial, false, sumetest.Fault{}, []string{}, 0},
-		"before the intent":           {holdIntent, true, sumetest.Fault{}, []string{}, 0},
-		"while the intent is written": {holdIntent, false, sumetest.Fault{}, []string{"sending -"}, 0},
-		"in a post that is not heard": {"", false, hang, []string{"sending -"}, 0},
-		"in a post that sold the job": {"", false, hangSold, []string{"sending -"}, 1},
-		"before the commit":           {holdRecord, true, sumetest.Fault{}, []string{"sending -"}, 1},
-		"before the commit's answer":  {holdRecord, false, sumetest.Fault{}, []string{"accepted job_bought_1"}, 1},
+		"during the trial":           {holdTrial, true, sumetest.Fault{}, []string{}, 0},
+		"before the trial's answer":  {holdTrial, false, sumetest.Fault{}, []string{}, 0},
+		"before the intent":          {holdIntent, true, sumetest.Fault{}, []string{}, 0},
+		"during the intent":          {holdIntent, false, sumetest.Fault{}, []string{"sending -"}, 0},
+		"during a lost post":         {"", false, hang, []string{"sending -"}, 0},
+		"during a post that sold":    {"", false, hangSold, []string{"sending -"}, 1},
+		"before the commit":          {holdRecord, true, sumetest.Fault{}, []string{"sending -"}, 1},
+		"before the commit's answer": {holdRecord, false, sumetest.Fault{}, []string{"accepted job_bought_1"}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			m.api.SetPostFault(tt.fault)
 			m.killWhile(t, tt.hold, tt.lost)
 			left := m.rows(t, `
 SELECT s.state || ' ' || coalesce(j.job_id, '-')
 FROM video_submissions s LEFT JOIN video_jobs j ON j.idempotency_key = s.idempotency_key`)
 			if diff := cmp.Diff(tt.left, left); diff != "" {
-				t.Errorf("the death left (-want +got):\n%s", diff)
+				t.Errorf("it left (-want +got):\n%s", diff)
 			}
 			if billed := m.api.Stats().Billed; billed != tt.billed {
-				t.Errorf("%d billed at the death, want %d", billed, tt.billed)
+				t.Errorf("%d billed when killed, want %d", billed, tt.billed)
 			}
 			again := m.sandbox(t)
 			for range 2 {
 				if got, failure := invoke(t, again, payload("order-42")); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
-					t.Errorf("asked again: %+v, %s", got, failure)
+					t.Errorf("sent again: %+v, %s", got, failure)
 				}
 			}
-			m.settled(t, "order-42")
+			m.wantSettled(t, "order-42")
 			if billed := m.api.Stats().Billed; billed != 1 {
 				t.Errorf("%d jobs billed", billed)
 			}
@@ -71,9 +71,9 @@ FROM video_submissions s LEFT JOIN video_jobs j ON j.idempotency_key = s.idempot
 	}
 }
 
-// TestSubmit_KilledWhileJobIsKept kills the built function while it keeps a
-// bought job's id, or marks it as unrecorded, with a table that refuses the row.
-func TestSubmit_KilledWhileJobIsKept(t *testing.T) {
+// TestSubmit_KilledAfterPost kills the built function while it stores a bought
+// job's id or marks it as unrecorded, with a table that refuses the row.
+func TestSubmit_KilledAfterPost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		state string // of the row that the killed statement would have written
@@ -81,17 +81,17 @@ func TestSubmit_KilledWhileJobIsKept(t *testing.T) {
 		left  string
 		posts int // in the end
 	}{
-		"before the id is kept":       {"sending", true, "sending -", 2},
-		"before the keeping's answer": {"sending", false, "sending job_bought_1", 1},
-		"before the mark":             {"unrecorded", true, "sending job_bought_1", 1},
-		"before the mark's answer":    {"unrecorded", false, "unrecorded job_bought_1", 1},
+		"before the id is stored":  {"sending", true, "sending -", 2},
+		"before its answer":        {"sending", false, "sending job_bought_1", 1},
+		"before the mark":          {"unrecorded", true, "sending job_bought_1", 1},
+		"before the mark's answer": {"unrecorded", false, "unrecorded job_bought_1", 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
-			// The function waits in the statement that writes the state: the trigger
-			// asks for a lock that the test holds from the post on.
+			m := newFixture(t, sumetest.Options{})
+			// The statement that writes the state waits: its trigger needs a lock that
+			// the test holds from the post on.
 			m.exec(t, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NEW; END $$;
 CREATE TRIGGER wait BEFORE UPDATE ON video_submissions FOR EACH ROW
 WHEN (NEW.state = '`+tt.state+`' AND NEW.job_id IS NOT NULL) EXECUTE FUNCTION wait()`)
@@ -101,16 +101,16 @@ WHEN (NEW.state = '`+tt.state+`' AND NEW.job_id IS NOT NULL) EXECUTE FUNCTION wa
 			m.onPost.Store(nil)
 			left := m.rows(t, `SELECT state || ' ' || coalesce(job_id, '-') FROM video_submissions`)
 			if diff := cmp.Diff([]string{tt.left}, left); diff != "" {
-				t.Errorf("the death left (-want +got):\n%s", diff)
+				t.Errorf("it left (-want +got):\n%s", diff)
 			}
 			m.exec(t, `DROP FUNCTION wait() CASCADE; `+refusedTables["NOT NULL column"].fix)
 			again := m.sandbox(t)
 			for _, order := range [][]byte{resend("order-42"), payload("order-42")} {
 				if got, failure := invoke(t, again, order); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
-					t.Errorf("asked again: %+v, %s", got, failure)
+					t.Errorf("sent again: %+v, %s", got, failure)
 				}
 			}
-			m.settled(t, "order-42")
+			m.wantSettled(t, "order-42")
 			if stats := m.api.Stats(); stats.Billed != 1 || len(stats.Posts) != tt.posts {
 				t.Errorf("%d jobs billed, %d posts; want 1 and %d", stats.Billed, len(stats.Posts), tt.posts)
 			}
@@ -120,7 +120,7 @@ WHEN (NEW.state = '`+tt.state+`' AND NEW.job_id IS NOT NULL) EXECUTE FUNCTION wa
 
 // killWhile starts an order and kills the function once it waits for the lock
 // that the statement holds or, without one, once its post has arrived.
-func (m *market) killWhile(t *testing.T, hold string, lost bool) {
+func (m *fixture) killWhile(t *testing.T, hold string, lost bool) {
 	t.Helper()
 	f := m.sandbox(t)
 	held := m.hold(t, hold)
@@ -129,7 +129,7 @@ func (m *market) killWhile(t *testing.T, hold string, lost bool) {
 	invoked := make(chan struct{})
 	go func() {
 		defer close(invoked)
-		_, _ = f.Invoke(ctx, payload("order-42")) // its answer dies with the function
+		_, _ = f.Invoke(ctx, payload("order-42")) // there is no answer
 	}()
 	if hold == "" {
 		m.await(t, func() bool { return len(m.api.Stats().Posts) > 0 })
@@ -151,7 +151,7 @@ func (m *market) killWhile(t *testing.T, hold string, lost bool) {
 }
 
 // hold opens a transaction that has carried out the statement.
-func (m *market) hold(t *testing.T, statement string) pgx.Tx {
+func (m *fixture) hold(t *testing.T, statement string) pgx.Tx {
 	t.Helper()
 	held, err := m.db.Begin(t.Context())
 	if err != nil {
@@ -163,13 +163,13 @@ func (m *market) hold(t *testing.T, statement string) pgx.Tx {
 	return held
 }
 
-func (m *market) waiting(t *testing.T) []string {
+func (m *fixture) waiting(t *testing.T) []string {
 	t.Helper()
 	return m.rows(t, `SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// await returns once the condition holds, looked at every 5 ms.
-func (m *market) await(t *testing.T, holds func() bool) {
+// await returns when the condition holds. It checks every 5 ms.
+func (m *fixture) await(t *testing.T, holds func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -178,15 +178,15 @@ func (m *market) await(t *testing.T, holds func() bool) {
 		select {
 		case <-ticker.C:
 		case <-limit:
-			t.Fatal("waited 30 s in vain")
+			t.Fatal("the condition did not hold within 30 s")
 		}
 	}
 }
 
-// TestTwinSandboxesAtOnce has two processes asked for one order.
-func TestTwinSandboxesAtOnce(t *testing.T) {
+// TestSubmit_TwoSandboxes sends one order to two processes at once.
+func TestSubmit_TwoSandboxes(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{Latency: 200 * time.Millisecond})
+	m := newFixture(t, sumetest.Options{Latency: 200 * time.Millisecond})
 	done := make(chan string, 2)
 	for _, f := range []*devstack.Function{m.sandbox(t), m.sandbox(t)} {
 		go func() {
@@ -199,7 +199,7 @@ func TestTwinSandboxesAtOnce(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-	m.settled(t, "order-42")
+	m.wantSettled(t, "order-42")
 	if billed := m.api.Stats().Billed; billed != 1 {
 		t.Errorf("%d jobs billed", billed)
 	}

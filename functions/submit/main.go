@@ -1,9 +1,9 @@
-// Command submit is the Lambda function that buys a job: it writes the intent,
-// makes the paid post and records the job for the poller, so that one order is
-// paid for once. It is invoked by hand or by a program, never by a schedule.
+// Command submit is the Lambda function that buys a job. It stores the intent,
+// makes the paid post and records the job for the poller. One order is paid for
+// once. A person or a program invokes it, never a schedule.
 //
-// Logs go to standard error, one summary line per invocation. A faulty
-// configuration ends the start, with one line per fault.
+// Logs go to standard error, one summary line per invocation. An invalid
+// configuration ends the start, with one line per error.
 package main
 
 import (

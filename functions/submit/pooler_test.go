@@ -18,11 +18,12 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// poolerUser is whom PgBouncer runs as where the tests run as root, which it
-// refuses: nobody.
+// poolerUser is nobody. PgBouncer runs as this user if the tests run as root,
+// which it refuses.
 const poolerUser = 65534
 
-// poolerSettings are those of one server connection in transaction mode.
+// poolerSettings returns a configuration with one server connection in
+// transaction mode.
 func poolerSettings(server *url.URL, port int) []byte {
 	login := "user=" + server.User.Username()
 	if password, ok := server.User.Password(); ok {
@@ -40,9 +41,9 @@ default_pool_size = 1
 `, server.Hostname(), server.Port(), login, port)
 }
 
-// throughPooler has the market's database reached through a PgBouncer in
+// throughPooler connects the fixture to its database through a PgBouncer in
 // transaction mode with one server connection.
-func (m *market) throughPooler(t *testing.T) {
+func (m *fixture) throughPooler(t *testing.T) {
 	t.Helper()
 	u, err := url.Parse(m.databaseURL)
 	if err != nil {
@@ -93,9 +94,9 @@ func (m *market) throughPooler(t *testing.T) {
 	m.databaseURL = u.String()
 }
 
-func TestSubmitThroughAPooler(t *testing.T) {
+func TestSubmit_Pooler(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{Latency: 100 * time.Millisecond})
+	m := newFixture(t, sumetest.Options{Latency: 100 * time.Millisecond})
 	m.throughPooler(t)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -111,28 +112,28 @@ func TestSubmitThroughAPooler(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 10 {
-		m.settled(t, fmt.Sprintf("order-%d", i))
+		m.wantSettled(t, fmt.Sprintf("order-%d", i))
 	}
 	if billed := m.api.Stats().Billed; billed != 10 {
 		t.Errorf("10 orders, %d jobs billed", billed)
 	}
 }
 
-func TestSubmit_TableRefusesThroughAPooler(t *testing.T) {
+func TestSubmit_PoolerTableRefuses(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{})
+	m := newFixture(t, sumetest.Options{})
 	m.throughPooler(t)
 	f := m.sandbox(t)
 	table := refusedTables["deferred foreign key"]
 	m.exec(t, table.refuse)
-	refusal(t, f, payload("order-42"), "database: nothing was sent", table.names)
+	wantError(t, f, payload("order-42"), "database: nothing was sent", table.names)
 	m.exec(t, table.fix)
 	refuse := func() {
 		m.exec(t, `ALTER TABLE video_jobs ADD CONSTRAINT of_an_order FOREIGN KEY (job_id) REFERENCES orders (id)`)
 	}
 	m.onPost.Store(&refuse)
-	refusal(t, f, payload("order-42"), "unrecorded: job_bought_1", table.names)
-	refusal(t, f, resend("order-42"), "unrecorded: job_bought_1", table.names)
+	wantError(t, f, payload("order-42"), "unrecorded: job_bought_1", table.names)
+	wantError(t, f, resend("order-42"), "unrecorded: job_bought_1", table.names)
 	m.exec(t, table.fix)
-	m.bought(t, f)
+	m.wantBought(t, f)
 }

@@ -12,10 +12,10 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// refusedTable is a video_jobs that cannot take a bought job's row.
+// refusedTable is a video_jobs that refuses a bought job's row.
 type refusedTable struct{ refuse, fix, names string }
 
-// onInsert makes a trigger of a function's body.
+// onInsert returns the SQL of a trigger with this body.
 func onInsert(when, body string) string {
 	return `CREATE FUNCTION check_job() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + body + ` END $$;
 CREATE TRIGGER check_job ` + when + ` INSERT ON video_jobs FOR EACH ROW EXECUTE FUNCTION check_job();`
@@ -53,9 +53,9 @@ var refusedTables = map[string]refusedTable{
 	"lost column": {`ALTER TABLE video_jobs DROP COLUMN created_at`, `ALTER TABLE video_jobs ADD COLUMN created_at timestamptz`, "SQLSTATE 42703"},
 }
 
-// refusal invokes the function, which has to answer within ten seconds with one
-// line that begins and names as wanted.
-func refusal(t *testing.T, f *devstack.Function, payload []byte, begins, names string) {
+// wantError invokes the function. Within ten seconds, the error has to be one line
+// with this beginning and these names.
+func wantError(t *testing.T, f *devstack.Function, payload []byte, begins, names string) {
 	t.Helper()
 	started := time.Now()
 	got, failure := invoke(t, f, payload)
@@ -71,34 +71,34 @@ func resend(key string) []byte {
 	return []byte(`{"resend": true, "video": ` + video + `, "idempotency_key": "` + key + `"}`)
 }
 
-// TestSubmit_TableRefuses guards against a public kind of bug: a job that is
-// paid for, and its id forgotten, since the user's table cannot take its row.
+// TestSubmit_TableRefuses guards against a bug that others reported: a job is paid
+// for and its id is lost, since the user's table refuses its row.
 func TestSubmit_TableRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range refusedTables {
-		t.Run("from the start/"+name, func(t *testing.T) {
+		t.Run("before the post/"+name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			m.exec(t, tt.refuse)
 			f := m.sandbox(t)
-			refusal(t, f, payload("order-42"), "database: nothing was sent", tt.names)
-			refusal(t, f, resend("order-42"), "database: nothing was sent", tt.names)
+			wantError(t, f, payload("order-42"), "database: nothing was sent", tt.names)
+			wantError(t, f, resend("order-42"), "database: nothing was sent", tt.names)
 			if left := m.rows(t, `SELECT idempotency_key FROM video_submissions UNION ALL SELECT job_id FROM video_jobs`); len(left) != 0 || len(m.api.Stats().Posts) != 0 {
 				t.Errorf("wrote %q, posts %v", left, m.api.Stats().Posts)
 			}
 			m.exec(t, tt.fix)
-			m.bought(t, f)
+			m.wantBought(t, f)
 		})
-		t.Run("once posted/"+name, func(t *testing.T) {
+		t.Run("after the post/"+name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			refuse := func() { m.exec(t, tt.refuse) }
 			m.onPost.Store(&refuse)
 			f := m.sandbox(t)
-			refusal(t, f, payload("order-42"), "unrecorded: job_bought_1 is bought and not followed", tt.names)
+			wantError(t, f, payload("order-42"), "unrecorded: job_bought_1 is bought and not recorded", tt.names)
 			m.onPost.Store(nil)
 			for _, again := range [][]byte{payload("order-42"), resend("order-42")} {
-				refusal(t, f, again, "unrecorded: job_bought_1 is bought and not followed", tt.names)
+				wantError(t, f, again, "unrecorded: job_bought_1 is bought and not recorded", tt.names)
 				left := m.rows(t, `SELECT concat_ws(' ', state, job_id, position($1 in last_error) > 0) FROM video_submissions`, tt.names)
 				if diff := cmp.Diff([]string{"unrecorded job_bought_1 t"}, left); diff != "" {
 					t.Errorf("submission (-want +got):\n%s", diff)
@@ -113,27 +113,27 @@ func TestSubmit_TableRefuses(t *testing.T) {
 				}
 			}
 			m.exec(t, tt.fix)
-			m.bought(t, f)
+			m.wantBought(t, f)
 		})
 	}
 }
 
-// bought asks twice for the order, which has to be posted once in all.
-func (m *market) bought(t *testing.T, f *devstack.Function) {
+// wantBought sends the order twice. It has to be posted once in all.
+func (m *fixture) wantBought(t *testing.T, f *devstack.Function) {
 	t.Helper()
 	for range 2 {
 		if got, failure := invoke(t, f, payload("order-42")); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
-			t.Errorf("asked again: %+v, %s", got, failure)
+			t.Errorf("sent again: %+v, %s", got, failure)
 		}
 	}
-	m.settled(t, "order-42")
+	m.wantSettled(t, "order-42")
 	if posts := m.api.Stats().Posts; len(posts) != 1 {
 		t.Errorf("%d posts: %+v", len(posts), posts)
 	}
 }
 
-// TestSubmit_DatabaseRefusesForNow has the database refuse what it takes later:
-// that is no fault of the table's.
+// TestSubmit_DatabaseRefusesForNow tests errors of the database that are not
+// errors of the table: the same write succeeds later.
 func TestSubmit_DatabaseRefusesForNow(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ refuse, fix, says string }{
@@ -148,20 +148,20 @@ func TestSubmit_DatabaseRefusesForNow(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			m.exec(t, tt.refuse)
 			f := m.sandbox(t)
-			refusal(t, f, payload("order-42"), "database: ", tt.says)
+			wantError(t, f, payload("order-42"), "database: ", tt.says)
 			if posts := m.api.Stats().Posts; len(posts) != 0 {
 				t.Errorf("%d posts", len(posts))
 			}
 			m.exec(t, tt.fix)
-			m.bought(t, f)
+			m.wantBought(t, f)
 		})
 	}
 }
 
-// TestSubmit_OddIDs has the API answer with ids that a table may not hold.
+// TestSubmit_OddIDs tests ids of the API that a table may not hold.
 func TestSubmit_OddIDs(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
@@ -171,14 +171,14 @@ func TestSubmit_OddIDs(t *testing.T) {
 	for name, id := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			m.exec(t, `ALTER TABLE video_jobs ALTER COLUMN job_id TYPE varchar(64)`)
 			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(id)
 			m.api.SetPostFault(sumetest.Fault{Times: 1, Status: 202, Body: `{"job_id": "` + quoted + `"}`})
 			f := m.sandbox(t)
 			if len(id) > 64 {
-				refusal(t, f, payload("order-42"), "unrecorded: "+id, "SQLSTATE 22001")
-				refusal(t, f, resend("order-42"), "unrecorded: "+id, "SQLSTATE 22001")
+				wantError(t, f, payload("order-42"), "unrecorded: "+id, "SQLSTATE 22001")
+				wantError(t, f, resend("order-42"), "unrecorded: "+id, "SQLSTATE 22001")
 				m.exec(t, `ALTER TABLE video_jobs ALTER COLUMN job_id TYPE text`)
 			}
 			if got, failure := invoke(t, f, payload("order-42")); failure != "" || got.JobID != id || got.State != "pending" {
@@ -194,11 +194,11 @@ func TestSubmit_OddIDs(t *testing.T) {
 	}
 }
 
-// TestSubmit_TwoAtOnceTableRefuses has two sandboxes asked for one order while
-// the table begins to refuse.
-func TestSubmit_TwoAtOnceTableRefuses(t *testing.T) {
+// TestSubmit_ConcurrentTableRefuses sends one order to two sandboxes while the
+// table begins to refuse.
+func TestSubmit_ConcurrentTableRefuses(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{})
+	m := newFixture(t, sumetest.Options{})
 	refuse := sync.OnceFunc(func() { m.exec(t, refusedTables["NOT NULL column"].refuse) })
 	m.onPost.Store(&refuse)
 	var wg sync.WaitGroup
@@ -220,12 +220,12 @@ func TestSubmit_TwoAtOnceTableRefuses(t *testing.T) {
 	for _, f := range sandboxes {
 		wg.Go(func() {
 			if got, failure := invoke(t, f, payload("order-42")); failure != "" || got.JobID != "job_bought_1" || got.State != "pending" {
-				t.Errorf("asked again: %+v, %s", got, failure)
+				t.Errorf("sent again: %+v, %s", got, failure)
 			}
 		})
 	}
 	wg.Wait()
-	m.settled(t, "order-42")
+	m.wantSettled(t, "order-42")
 	if stats := m.api.Stats(); len(stats.Posts) != sent || stats.Billed != 1 {
 		t.Errorf("%d posts, then %d; %d billed", sent, len(stats.Posts), stats.Billed)
 	}

@@ -9,13 +9,13 @@ import (
 	"sumepoller/internal/submit"
 )
 
-// kinds are how an invocation can fail; an error's text begins with its kind.
+// kinds are the kinds of error; an error begins with its kind.
 var kinds = []error{
 	submit.ErrPayload, submit.ErrRefused, submit.ErrRejected, submit.ErrUnanswered,
 	submit.ErrUnauthorized, submit.ErrDatabase, submit.ErrUnrecorded, submit.ErrTwoJobs, errSecret, errPanicked,
 }
 
-// kind returns the kind of an error, empty where it has none.
+// kind returns the kind of an error; empty if it has none.
 func kind(err error) string {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
@@ -25,9 +25,9 @@ func kind(err error) string {
 	return ""
 }
 
-// report writes the summary line, whatever the logger's level. It holds
-// neither the order's body and idempotency key nor the API's or a trigger's
-// message, which may quote them.
+// report logs the summary line at any LOG_LEVEL. The line has neither the
+// order's body and idempotency key nor a message of the API or of a trigger,
+// which may quote them.
 func (h *handler) report(ctx context.Context, result submit.Result, err error, took time.Duration) {
 	level, outcome := slog.LevelInfo, "accepted"
 	attrs := []slog.Attr{
@@ -41,26 +41,26 @@ func (h *handler) report(ctx context.Context, result submit.Result, err error, t
 	}
 	switch {
 	case errors.Is(err, submit.ErrPayload), errors.Is(err, submit.ErrRefused), errors.Is(err, submit.ErrRejected):
-		level = slog.LevelWarn // the caller's to mend
+		level = slog.LevelWarn // the caller has to correct the order
 	}
 	r := slog.NewRecord(time.Now(), level, "submit", 0)
 	r.AddAttrs(slog.String("outcome", outcome))
 	r.AddAttrs(attrs...)
 	r.AddAttrs(slog.Float64("elapsed_seconds", took.Round(time.Millisecond).Seconds()))
-	_ = h.log.Handler().Handle(ctx, r) // what cannot be written can be told nowhere
+	_ = h.log.Handler().Handle(ctx, r) // there is no other place to report an error
 }
 
-// loggable returns what of an error may stand in a log.
+// loggable returns the part of an error that may be logged.
 func loggable(err error) string {
 	var (
-		fault   *submit.PostError
-		refusal *submit.WriteError
+		postErr  *submit.PostError
+		writeErr *submit.WriteError
 	)
 	switch {
-	case errors.As(err, &refusal):
-		return refusal.Brief()
-	case errors.As(err, &fault):
-		return fault.Brief()
+	case errors.As(err, &writeErr):
+		return writeErr.Brief()
+	case errors.As(err, &postErr):
+		return postErr.Brief()
 	case errors.Is(err, submit.ErrRejected):
 		return "rejected earlier, not sent again"
 	case errors.Is(err, submit.ErrUnrecorded):

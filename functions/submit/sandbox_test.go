@@ -18,8 +18,8 @@ import (
 
 const apiKey = "sk-sume-1234567890"
 
-// sandbox starts the built function against the market.
-func (m *market) sandbox(t *testing.T) *devstack.Function {
+// sandbox starts the built function against the fixture.
+func (m *fixture) sandbox(t *testing.T) *devstack.Function {
 	t.Helper()
 	bootstrap, err := devstack.Bootstrap(t.Context(), "submit")
 	if err != nil {
@@ -43,12 +43,12 @@ func (m *market) sandbox(t *testing.T) *devstack.Function {
 	return f
 }
 
-// payload is the order of a key, as it is invoked.
+// payload returns the order of a key.
 func payload(key string) []byte {
 	return []byte(`{"video": ` + video + `, "idempotency_key": "` + key + `"}`)
 }
 
-// invoke returns the function's answer, or its error's text.
+// invoke returns the function's answer or the message of its error.
 func invoke(t *testing.T, f *devstack.Function, payload []byte) (result submit.Result, failure string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -66,12 +66,12 @@ func invoke(t *testing.T, f *devstack.Function, payload []byte) (result submit.R
 	return result, ""
 }
 
-// files returns the payloads in a folder of testdata, by name.
-func files(t *testing.T, folder string) map[string][]byte {
+// files returns the payloads in a directory of testdata, by path.
+func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.json"))
+	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.json"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no payloads in testdata/%s: %v", folder, err)
+		t.Fatalf("no payloads in testdata/%s: %v", dir, err)
 	}
 	payloads := map[string][]byte{}
 	for _, path := range paths {
@@ -82,8 +82,8 @@ func files(t *testing.T, folder string) map[string][]byte {
 	return payloads
 }
 
-// checksums returns one line for each of our tables.
-func (m *market) checksums(t *testing.T) []string {
+// checksums returns one line for each of the product's tables.
+func (m *fixture) checksums(t *testing.T) []string {
 	t.Helper()
 	return m.rows(t, `
 SELECT 'video_jobs ' || coalesce(md5(string_agg(r::text, ' ' ORDER BY r::text)), '-') FROM video_jobs r
@@ -93,9 +93,9 @@ UNION ALL
 SELECT 'read_budget ' || coalesce(md5(string_agg(r::text, ' ' ORDER BY r::text)), '-') FROM read_budget r`)
 }
 
-func TestTheFunctionRefusesFaultyPayloads(t *testing.T) {
+func TestFunction_InvalidOrders(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{})
+	m := newFixture(t, sumetest.Options{})
 	f := m.sandbox(t)
 	if _, failure := invoke(t, f, payload("order-1")); failure != "" {
 		t.Fatal(failure)
@@ -103,7 +103,7 @@ func TestTheFunctionRefusesFaultyPayloads(t *testing.T) {
 	before, posts := m.checksums(t), len(m.api.Stats().Posts)
 	for path, payload := range files(t, "refused") {
 		if _, failure := invoke(t, f, payload); !strings.HasPrefix(failure, "payload: ") || strings.Contains(failure, "\n") {
-			t.Errorf("%s: got %q, want one line of refusal", path, failure)
+			t.Errorf("%s: got %q, want one line", path, failure)
 		}
 	}
 	other := []byte(`{"idempotency_key": "order-1", "video": {"prompt": "b"}}`)
@@ -118,9 +118,9 @@ func TestTheFunctionRefusesFaultyPayloads(t *testing.T) {
 	}
 }
 
-func TestTheFunctionAnswersAsTheContractShows(t *testing.T) {
+func TestFunction_Answer(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, sumetest.Options{Keys: []string{apiKey}})
+	m := newFixture(t, sumetest.Options{Keys: []string{apiKey}})
 	f := m.sandbox(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -148,27 +148,27 @@ func TestTheFunctionAnswersAsTheContractShows(t *testing.T) {
 	m.await(t, func() bool { return m.connections(t) == int(m.db.Stat().TotalConns()) }) // the test's own
 }
 
-func (m *market) connections(t *testing.T) int {
+func (m *fixture) connections(t *testing.T) int {
 	t.Helper()
 	return len(m.rows(t, `SELECT pid::text FROM pg_stat_activity WHERE datname = current_database()`))
 }
 
-func TestTheFunctionSaysWhatItLacks(t *testing.T) {
+func TestFunction_MissingSecrets(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		lack func(m *market)
-		says string
+		prepare func(m *fixture)
+		says    string
 	}{
-		"the secret":             {func(m *market) { m.secrets.Remove("sume-key") }, "secret: sume-key"},
-		"the key in the secret":  {func(m *market) { m.secrets.Set("sume-key", "REPLACE_ME", false) }, "secret: sume-key"},
-		"a key that is accepted": {func(m *market) { m.api.SetKeys("another") }, "unauthorized: "},
+		"no secret":                 {func(m *fixture) { m.secrets.Remove("sume-key") }, "secret: sume-key"},
+		"placeholder in the secret": {func(m *fixture) { m.secrets.Set("sume-key", "REPLACE_ME", false) }, "secret: sume-key"},
+		"refused key":               {func(m *fixture) { m.api.SetKeys("another") }, "unauthorized: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMarket(t, sumetest.Options{})
+			m := newFixture(t, sumetest.Options{})
 			f := m.sandbox(t)
-			tt.lack(m)
+			tt.prepare(m)
 			if got, failure := invoke(t, f, payload("order-42")); !strings.HasPrefix(failure, tt.says) {
 				t.Errorf("got %+v, %q; want %q", got, failure, tt.says)
 			}

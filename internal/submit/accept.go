@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,47 +14,52 @@ const (
 	longestPause  = 2 * time.Second
 )
 
-// accept records a bought job, again and again while there is time and the
-// table does not refuse it: it is paid for already.
+// accept records a bought job. It is paid for already, so accept tries again
+// while there is time and the table does not refuse the row.
 func (r *run) accept(answer Answer) (Result, error) {
 	id := answer.JobID
 	sub, err := r.record(id)
 	if err == nil && sub.JobID == id {
-		return Result{JobID: id, State: jobState(sub), IdempotencyHit: answer.Hit}, nil
+		return newResult(id, sub.JobState, answer.Hit), nil
 	}
-	if err == nil && sub.State != Accepted { // the key's first job, of a run that ended before it was recorded
+	if err == nil && sub.State != Accepted { // an earlier run bought sub.JobID with this key and ended before the record
 		id = sub.JobID
 		_, err = r.record(id)
 	}
-	var refusal *WriteError
-	switch {
-	case errors.As(err, &refusal):
-		return r.unrecorded(id, refusal)
-	case err != nil:
-		return Result{}, fmt.Errorf("%w: %s is bought and not yet recorded: %w; "+
-			"it is safe to ask again with the same key and body, which records it and buys nothing", ErrDatabase, id, err)
+	var refused *WriteError
+	if errors.As(err, &refused) {
+		return r.unrecorded(id, refused)
 	}
-	return Result{}, fmt.Errorf("%w: this key bought %s, and now the API answered %s for it; both are followed", ErrTwoJobs, sub.JobID, answer.JobID)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %s is bought and not yet recorded: %w; %s: that records the job and buys nothing", ErrDatabase, id, err, canRepeat)
+	}
+	return Result{}, fmt.Errorf("%w: this key bought %s, and now the API answered %s for it; both are polled", ErrTwoJobs, sub.JobID, answer.JobID)
 }
 
-// unrecorded keeps a bought job whose row the table refused. A row that someone
-// else inserted meanwhile is as good.
-func (r *run) unrecorded(jobID string, refusal *WriteError) (Result, error) {
-	refusal.JobID = jobID
+func newResult(jobID, jobState string, hit bool) Result {
+	return Result{JobID: jobID, State: cmp.Or(jobState, "unknown"), IdempotencyHit: hit}
+}
+
+// unrecorded stores the id of a bought job whose row the table refused. If
+// another run inserted the row meanwhile, the job is accepted.
+func (r *run) unrecorded(jobID string, refused *WriteError) (Result, error) {
+	refused.JobID = jobID
 	ctx, cancel := context.WithTimeout(r.recording, acceptTimeout)
 	defer cancel()
-	sub, err := r.Store.Unrecord(ctx, r.Key, jobID, refusal.Error()+"; "+refusal.Cure())
+	sub, err := r.Store.Unrecord(ctx, r.Key, jobID, refused.Error()+"; "+refused.Cure())
 	if err == nil && sub.State == Accepted && sub.JobID == jobID {
-		return Result{JobID: jobID, State: jobState(sub), IdempotencyHit: true}, nil
+		return newResult(jobID, sub.JobState, true), nil
 	}
-	kept := "the id is kept with the key"
+	stored := "its id is stored with the key"
 	if err != nil {
-		kept = fmt.Sprintf("keep this id, it could not be stored (%v)", err)
+		stored = fmt.Sprintf("note this id, it could not be stored (%v)", err)
 	}
-	return Result{}, fmt.Errorf("%w: %s is bought and not followed, since its row was refused: %w; %s; %s; "+
-		"then ask again with the same key and body, which records it and buys nothing", ErrUnrecorded, jobID, refusal, kept, refusal.Cure())
+	return Result{}, fmt.Errorf("%w: %s is bought and not recorded, since the table refused its row: %w; %s; %s; "+
+		"then send the order again: that records the job and buys nothing", ErrUnrecorded, jobID, refused, stored, refused.Cure())
 }
 
+// record stores the job's id, then its row. It tries again until the table
+// refuses or the time is up.
 func (r *run) record(jobID string) (sub Submission, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		sub, err = r.acceptOnce(jobID)

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"slices"
@@ -10,30 +11,30 @@ import (
 	"unicode/utf8"
 )
 
-// equal tells whether two bodies are the same JSON value: blanks, the order of
-// an object's fields and the spelling of a string or number do not count.
-// Numbers are compared exactly, however many digits they have. Two texts that
-// are not JSON are equal where their bytes are.
+// equal reports whether two bodies are the same JSON value. Whitespace, the
+// order of an object's fields and the spelling of strings and numbers do not
+// count. Numbers are compared exactly, however many digits they have. Bodies
+// that are not JSON are equal if their bytes are.
 func equal(a, b []byte) bool {
 	return bytes.Equal(a, b) || json.Valid(a) && json.Valid(b) && canonical(a) == canonical(b)
 }
 
-// canonical writes valid JSON in one form per value. A name that an object
-// holds twice stays there twice, in its order.
-func canonical(text []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(text))
+// canonical writes valid JSON in one form for each value. A name that an object
+// has twice stays twice, in its order.
+func canonical(data []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	c := canon{text: text, dec: dec}
+	c := canonicalizer{data: data, dec: dec}
 	return c.value(c.next())
 }
 
-type canon struct {
-	text []byte
+type canonicalizer struct {
+	data []byte
 	dec  *json.Decoder
 }
 
 // next returns the next token, strings and numbers in their canonical form.
-func (c canon) next() any {
+func (c canonicalizer) next() any {
 	before := c.dec.InputOffset()
 	token, err := c.dec.Token()
 	if err != nil {
@@ -41,8 +42,8 @@ func (c canon) next() any {
 	}
 	switch token := token.(type) {
 	case string:
-		if strings.ContainsRune(token, utf8.RuneError) { // half a surrogate pair, say: only the spelling tells them apart
-			return string(bytes.TrimLeft(c.text[before:c.dec.InputOffset()], " \t\r\n:,"))
+		if strings.ContainsRune(token, utf8.RuneError) { // perhaps half a surrogate pair, which only the spelling shows
+			return string(bytes.TrimLeft(c.data[before:c.dec.InputOffset()], " \t\r\n:,"))
 		}
 		return strconv.Quote(token)
 	case json.Number:
@@ -51,10 +52,10 @@ func (c canon) next() any {
 	return token
 }
 
-func (c canon) value(token any) string {
+func (c canonicalizer) value(token any) string {
 	switch token := token.(type) {
 	case json.Delim:
-		defer c.next() // the closing one
+		defer c.next() // the closing delimiter
 		if token == '{' {
 			return c.object()
 		}
@@ -67,7 +68,7 @@ func (c canon) value(token any) string {
 	return "null"
 }
 
-func (c canon) array() string {
+func (c canonicalizer) array() string {
 	var items []string
 	for c.dec.More() {
 		items = append(items, c.value(c.next()))
@@ -75,7 +76,7 @@ func (c canon) array() string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
-func (c canon) object() string {
+func (c canonicalizer) object() string {
 	type member struct{ name, value string }
 	var members []member
 	for c.dec.More() {
@@ -92,22 +93,20 @@ func (c canon) object() string {
 
 // number writes a JSON number as its digits, without zeros at either end, and
 // a power of ten.
-func number(text string) string {
-	digits, sign := strings.CutPrefix(text, "-")
+func number(literal string) string {
+	digits, negative := strings.CutPrefix(literal, "-")
+	digits, power, _ := strings.Cut(strings.ToLower(digits), "e")
 	exponent := new(big.Int)
-	if at := strings.IndexAny(digits, "eE"); at >= 0 {
-		exponent.SetString(strings.TrimPrefix(digits[at+1:], "+"), 10)
-		digits = digits[:at]
-	}
-	whole, fraction, _ := strings.Cut(digits, ".")
+	exponent.SetString(strings.TrimPrefix(cmp.Or(power, "0"), "+"), 10)
+	integer, fraction, _ := strings.Cut(digits, ".")
 	exponent.Sub(exponent, big.NewInt(int64(len(fraction))))
-	digits = strings.TrimLeft(whole+fraction, "0")
+	digits = strings.TrimLeft(integer+fraction, "0")
 	kept := strings.TrimRight(digits, "0")
 	exponent.Add(exponent, big.NewInt(int64(len(digits)-len(kept))))
-	switch {
-	case kept == "":
+	if kept == "" {
 		return "0"
-	case sign:
+	}
+	if negative {
 		kept = "-" + kept
 	}
 	return kept + "e" + exponent.String()

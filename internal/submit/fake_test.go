@@ -9,12 +9,13 @@ import (
 	"sumepoller/internal/submit"
 )
 
-// memory is a Store in memory, of one key.
+// memory is a Store of one key, in memory.
 type memory struct {
-	mu   sync.Mutex
-	sub  *submit.Submission
-	born time.Time
-	fail func(method string) error // where not nil, asked before each call
+	mu    sync.Mutex
+	sub   *submit.Submission
+	born  time.Time
+	fail  func(method string) error // if not nil, called before each method
+	marks int                       // calls of Mark
 }
 
 func (m *memory) do(method string, change func()) (submit.Submission, error) {
@@ -59,6 +60,7 @@ func (m *memory) Open(_ context.Context, _ string, request []byte) (submit.Submi
 
 func (m *memory) Mark(_ context.Context, _ string, o submit.Outcome) (submit.Submission, error) {
 	return m.do("mark", func() {
+		m.marks++
 		if m.sub.JobID == "" {
 			m.sub.State, m.sub.HTTPStatus, m.sub.Unanswered, m.sub.LastError = o.State, o.HTTPStatus, o.Unanswered, o.LastError
 		}
@@ -91,8 +93,8 @@ func (m *memory) Unrecord(_ context.Context, _, jobID, reason string) (submit.Su
 	})
 }
 
-// posts is a Poster that gives one answer after the other, the last one for
-// ever.
+// posts is a Poster that gives one answer after the other, and then always the
+// last one.
 type posts struct {
 	mu      sync.Mutex
 	answers []error // nil: job_1
@@ -115,21 +117,21 @@ func (p *posts) Submit(_ context.Context, key string, body []byte) (submit.Answe
 	return submit.Answer{JobID: "job_1", Hit: len(p.sent) > 1}, nil
 }
 
-// waits returns the pauses between the posts.
-func (p *posts) waits() []time.Duration {
-	var waits []time.Duration
+// pauses returns the times between the posts.
+func (p *posts) pauses() []time.Duration {
+	var pauses []time.Duration
 	for i := 1; i < len(p.at); i++ {
-		waits = append(waits, p.at[i].Sub(p.at[i-1]))
+		pauses = append(pauses, p.at[i].Sub(p.at[i-1]))
 	}
-	return waits
+	return pauses
 }
 
-func fault(status int, code string) *submit.PostError {
+func postError(status int, code string) *submit.PostError {
 	return &submit.PostError{HTTPStatus: status, Code: code, RequestID: "req_1", RetryAfter: -1}
 }
 
 func retryAfter(status int, after time.Duration) *submit.PostError {
-	f := fault(status, "")
-	f.RetryAfter = after
-	return f
+	e := postError(status, "")
+	e.RetryAfter = after
+	return e
 }

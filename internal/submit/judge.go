@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// What a request can end in beside a job. Every error of Parse and Submit
-// wraps exactly one of them and begins with its text, but for the error of a
-// Poster that could not begin to send, which comes as it is.
+// The kinds of error that an order can end with. Every error of Parse and
+// Submit wraps exactly one of them and begins with its name. The only exception
+// is an error of a Poster that could not begin to send, which is returned as it
+// is.
 var (
-	ErrPayload      = errors.New("payload")      // nothing was written or sent
+	ErrPayload      = errors.New("payload")      // an invalid order; nothing was written or sent
 	ErrRefused      = errors.New("refused")      // the key's intent forbids it; nothing was sent
-	ErrRejected     = errors.New("rejected")     // by the API: now, or earlier and for good
-	ErrUnanswered   = errors.New("unanswered")   // the intent is kept; asking again is safe
-	ErrUnauthorized = errors.New("unauthorized") // the API key was refused; the intent is kept
-	ErrDatabase     = errors.New("database")     // the intent is kept where it was written; asking again is safe
+	ErrRejected     = errors.New("rejected")     // by the API, now or earlier and for good
+	ErrUnanswered   = errors.New("unanswered")   // the intent is stored; the order can be sent again
+	ErrUnauthorized = errors.New("unauthorized") // the API refused the API key; the intent is stored
+	ErrDatabase     = errors.New("database")     // the order can be sent again
 	ErrUnrecorded   = errors.New("unrecorded")   // bought, and the table refused the job's row; the key is not posted again
-	ErrTwoJobs      = errors.New("two jobs")     // the API gave one key two jobs; both are followed
+	ErrTwoJobs      = errors.New("two jobs")     // the API sold two jobs for one key; both are polled
 )
 
-// HTTP statuses that the rules tell apart.
+// HTTP statuses with special rules.
 const (
 	badRequest      = 400
 	keyRefused      = 401
@@ -34,40 +35,38 @@ const (
 	tooManyRequests = 429
 )
 
-// forgetful is the age from which the API may no longer know a key.
-const forgetful = 24 * time.Hour
+// keyLifetime is how long the API is sure to know an idempotency key.
+const keyLifetime = 24 * time.Hour
 
-// before decides whether what the table holds forbids a request. It does not
-// look whether the job is known: nothing is posted then.
-func before(sub Submission, r Request) error {
-	switch {
-	case !equal(sub.Request, r.Video):
+// checkIntent returns an error if the key's submission forbids the order.
+// Whether the submission has a job already is not an error: then nothing is
+// posted.
+func checkIntent(sub Submission, r Request) error {
+	if !equal(sub.Request, r.Video) {
 		return fmt.Errorf("%w: this idempotency_key was first used with another body; another order needs another key", ErrRefused)
-	case sub.JobID != "":
+	}
+	if sub.JobID != "" {
 		return nil
-	case sub.State == Unrecorded:
+	}
+	if sub.State == Unrecorded {
 		return fmt.Errorf("%w: this key bought a job, and neither its row nor its id could be stored: %s; it is not sent again", ErrUnrecorded, sub.LastError)
-	case r.Resend:
+	}
+	if r.Resend {
 		return nil
-	case sub.State == Rejected && !retryable(sub.HTTPStatus):
-		return fmt.Errorf("%w: not sent again, since the API refused it: %s; "+
+	}
+	if sub.State == Rejected && !retryable(sub.HTTPStatus) {
+		return fmt.Errorf("%w: not sent again, since the API rejected it: %s; "+
 			`a corrected order needs another key, "resend": true sends this one again`, ErrRejected, sub.LastError)
-	case sub.Age > forgetful:
+	}
+	if sub.Age > keyLifetime {
 		return fmt.Errorf("%w: the intent is %.0f hours old, and the API may have forgotten the key: "+
-			`look there for the job first; "resend": true posts it all the same`, ErrRefused, sub.Age.Hours())
+			`look for the job at Sume first; "resend": true sends the order again`, ErrRefused, sub.Age.Hours())
 	}
 	return nil
 }
 
-func jobState(sub Submission) string {
-	if sub.JobState == "" {
-		return "unknown"
-	}
-	return sub.JobState
-}
-
-// retryable reports whether a rejection with this status is posted again when
-// the same request comes again. Only a few statuses speak of the order itself;
+// retryable reports whether an order that was rejected with this status is
+// posted again when it is sent again. Only a few statuses are about the order;
 // the others come from credits, limits, the API key, the route or a proxy. 0 is
 // a rejection whose status is not known.
 func retryable(status int) bool {
@@ -78,28 +77,35 @@ func retryable(status int) bool {
 	return true
 }
 
-// verdict is what a post without a job means.
+// verdict says what to do after a post that brought no job.
 type verdict int
 
 const (
-	again        verdict = iota // post again in a while; without an answer at the end
-	limited                     // post again in a while; rejected at the end
-	rejected                    // whether for good says retryable
-	unauthorized                // nobody's post would do better
-	unclear                     // answered, but not with a job: for a person to see
+	postAgain    verdict = iota // after a pause; unanswered if the time is up
+	limited                     // post again after a pause; rejected if the time is up
+	rejected                    // retryable says whether for good
+	unauthorized                // no post with this API key can succeed
+	unclear                     // an answer without a job; a person has to look
 )
 
-func judge(f *PostError) verdict {
-	switch status := f.HTTPStatus; {
-	case status == keyRefused:
+func judge(e *PostError) verdict {
+	switch e.HTTPStatus {
+	case keyRefused:
 		return unauthorized
-	case status == tooManyRequests:
+	case tooManyRequests:
 		return limited
-	case status == conflict && !mismatch(f):
-		return again
-	case status == 0 || status >= 500 || status == requestTimeout || status == tooEarly:
-		return again
-	case status >= 400:
+	case 0, requestTimeout, tooEarly:
+		return postAgain
+	case conflict:
+		if isMismatch(e) {
+			return rejected
+		}
+		return postAgain
+	}
+	if e.HTTPStatus >= 500 {
+		return postAgain
+	}
+	if e.HTTPStatus >= 400 {
 		return rejected
 	}
 	return unclear
@@ -111,9 +117,10 @@ var mismatches = []string{
 	"idempotency_conflict", "idempotency_mismatch", "idempotency_key_conflict", "idempotency_key_mismatch", "idempotency_key_reused",
 }
 
-// mismatch reports whether a 409 says that the API knows the key with another
-// body. Any other code, or a time to retry after, counts as a post still in
-// flight: asking again with the same key and body is the harmless mistake.
-func mismatch(f *PostError) bool {
-	return f.RetryAfter < 0 && slices.Contains(mismatches, f.Code)
+// isMismatch reports whether a 409 says that the API knows the key with another
+// body. A 409 with another code, or with a time to retry after, counts as a post
+// that is still in flight. If that is wrong, posting the same key and body again
+// does no harm.
+func isMismatch(e *PostError) bool {
+	return e.RetryAfter < 0 && slices.Contains(mismatches, e.Code)
 }

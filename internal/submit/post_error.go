@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Error returns status, code or reason, message and request id: the text that
-// last_error keeps, without the message's URLs.
-func (f *PostError) Error() string {
-	return f.text(cut(f.Message))
+// Error returns status, code or reason, message without URLs, and request id.
+// last_error holds this string.
+func (e *PostError) Error() string {
+	return e.join(oneLine(e.Message))
 }
 
-// Brief returns Error's text without the API's message, for the log.
-func (f *PostError) Brief() string { return f.text("") }
+// Brief returns Error's string without the API's message, for the log.
+func (e *PostError) Brief() string { return e.join("") }
 
-func (f *PostError) text(message string) string {
+func (e *PostError) join(message string) string {
 	var parts []string
-	if f.HTTPStatus != 0 {
-		parts = append(parts, "http "+strconv.Itoa(f.HTTPStatus))
+	if e.HTTPStatus != 0 {
+		parts = append(parts, "http "+strconv.Itoa(e.HTTPStatus))
 	}
-	for _, part := range []string{cut(f.Code), cut(f.Reason), message} {
+	for _, part := range []string{oneLine(e.Code), oneLine(e.Reason), message} {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	if f.RequestID != "" {
-		parts = append(parts, "request_id="+cut(f.RequestID))
+	if e.RequestID != "" {
+		parts = append(parts, "request_id="+oneLine(e.RequestID))
 	}
 	if len(parts) == 0 {
 		return "no answer"
@@ -33,12 +33,10 @@ func (f *PostError) text(message string) string {
 	return strings.Join(parts, " ")
 }
 
-// longest is how much of one field of the API's answer is kept, in bytes.
-const longest = 300
-
-// cut makes a field of the API's answer fit for the table: valid text on one
-// line, URLs taken out, no longer than longest.
-func cut(s string) string {
+// oneLine makes a field of an answer fit for the table: valid UTF-8 on one line,
+// without URLs, at most 300 bytes long.
+func oneLine(s string) string {
+	const longest = 300
 	words := strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029'
 	})

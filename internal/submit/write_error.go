@@ -5,59 +5,59 @@ import (
 	"strings"
 )
 
-// WriteError is a write of a purchase that the database refuses and would refuse
-// again: a constraint, a trigger, a policy or a missing right or column. A lost
-// connection, a full disk or a timeout is none.
+// WriteError is a write that the database refuses and would refuse again, because
+// of a constraint, a trigger, a policy, or a missing grant or column. A lost
+// connection, a full disk or a timeout is not a WriteError.
 type WriteError struct {
-	JobID      string // bought and not recorded; empty where nothing was sent
-	SQLState   string // empty: no error came, and yet the job's row is not there, or would never be read
-	Table      string // this and the next three: as far as the server names them
+	JobID      string // bought and not recorded; empty if nothing was sent
+	SQLState   string // empty: there was no error, but the row is not there or would never be read
+	Table      string // this and the next three: what the server names
 	Column     string
 	Constraint string
 	Function   string // the innermost PL/pgSQL function, mostly a trigger's
-	Message    string // the server's or the trigger's; may quote the order, so it is never logged
+	Message    string // of the server or a trigger; never logged, since it may quote the order
 }
 
-// Error returns what refused the write, in one line without URLs.
-func (f *WriteError) Error() string {
-	if message := cut(f.Message); message != "" {
-		return f.what() + ": " + message
+// Error returns what refused the write, on one line without URLs.
+func (e *WriteError) Error() string {
+	if message := oneLine(e.Message); message != "" {
+		return e.what() + ": " + message
 	}
-	return f.what()
+	return e.what()
 }
 
 // Brief returns the job, what refused its row and the cure, without the
 // server's message, for the log.
-func (f *WriteError) Brief() string {
-	text := f.what() + "; " + f.Cure()
-	if f.JobID != "" {
-		text = fmt.Sprintf("%s is bought and not recorded: %s", f.JobID, text)
+func (e *WriteError) Brief() string {
+	brief := e.what() + "; " + e.Cure()
+	if e.JobID != "" {
+		brief = fmt.Sprintf("%s is bought and not recorded: %s", e.JobID, brief)
 	}
-	return text
+	return brief
 }
 
-func (f *WriteError) what() string {
-	if f.SQLState == "" {
-		return "the row was inserted without an error and is not there, or not pending"
+func (e *WriteError) what() string {
+	if e.SQLState == "" {
+		return "the row was inserted without an error but is not there, or is not pending"
 	}
-	parts := []string{"SQLSTATE " + f.SQLState}
+	parts := []string{"SQLSTATE " + e.SQLState}
 	for _, part := range []struct{ kind, name string }{
-		{"table", f.Table}, {"column", f.Column}, {"constraint", f.Constraint}, {"function", f.Function},
+		{"table", e.Table}, {"column", e.Column}, {"constraint", e.Constraint}, {"function", e.Function},
 	} {
 		if part.name != "" {
-			parts = append(parts, part.kind+" "+cut(part.name))
+			parts = append(parts, part.kind+" "+oneLine(part.name))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
 // Cure returns what to change in the database.
-func (f *WriteError) Cure() string {
-	switch f.SQLState {
+func (e *WriteError) Cure() string {
+	switch e.SQLState {
 	case "":
 		return "change the trigger on video_jobs that drops, moves, renames or changes inserted rows"
 	case "23502":
-		return fmt.Sprintf("give column %s a default, or drop its NOT NULL", cut(f.Column))
+		return fmt.Sprintf("give column %s a default, or drop its NOT NULL", oneLine(e.Column))
 	case "22001":
 		return "widen the column: ALTER TABLE video_jobs ALTER COLUMN job_id TYPE text"
 	case "23503":

@@ -17,13 +17,13 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// market is a database and an API that sells jobs.
-type market struct {
+// fixture is a database and a simulated API that sells jobs.
+type fixture struct {
 	databaseURL string
 	db          *pgxpool.Pool
 	api         *sumetest.API
 	secrets     *sumetest.Secrets
-	url         string // of the API and of the secrets' manager
+	url         string // of the API and the secrets manager
 	store       submit.Store
 	client      *sume.Client
 	onPost      atomic.Pointer[func()] // called when a post arrives
@@ -31,9 +31,9 @@ type market struct {
 
 const video = "{ \"prompt\":  \"a\",\n\"b\":1.10, \"a\" : 2 }"
 
-func newMarket(t *testing.T, o sumetest.Options) *market {
+func newFixture(t *testing.T, o sumetest.Options) *fixture {
 	t.Helper()
-	m := &market{databaseURL: pgtest.URL(t), api: sumetest.New(o), secrets: sumetest.NewSecrets()}
+	m := &fixture{databaseURL: pgtest.URL(t), api: sumetest.New(o), secrets: sumetest.NewSecrets()}
 	m.db = pgtest.Pool(t, m.databaseURL)
 	handler := sumetest.Handler(m.api, m.secrets)
 	server, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func newMarket(t *testing.T, o sumetest.Options) *market {
 	return m
 }
 
-// keys hands out its first key, and after a refusal its second.
+// keys returns its first key, and after a 401 its second.
 type keys struct{ first, second string }
 
 func (k *keys) Key(context.Context) (string, error) { return k.first, nil }
@@ -66,12 +66,12 @@ func (k *keys) Renew(context.Context, string) (string, error) {
 	return k.first, nil
 }
 
-func (m *market) submitter() submit.Submitter {
+func (m *fixture) submitter() submit.Submitter {
 	return submit.Submitter{Store: m.store, Poster: m.client, Timeout: 15 * time.Second, Backoff: time.Millisecond}
 }
 
-// buy asks for the order of a key.
-func (m *market) buy(t *testing.T, key string) (submit.Result, error) {
+// buy submits the order of a key.
+func (m *fixture) buy(t *testing.T, key string) (submit.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -79,8 +79,8 @@ func (m *market) buy(t *testing.T, key string) (submit.Result, error) {
 	return s.Submit(ctx, submit.Request{Key: key, Video: []byte(video)})
 }
 
-// briefly is buy for one order with little time to try again.
-func (m *market) briefly(t *testing.T) (submit.Result, error) {
+// buyBriefly is buy for order-42, with little time for more posts.
+func (m *fixture) buyBriefly(t *testing.T) (submit.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -89,15 +89,15 @@ func (m *market) briefly(t *testing.T) (submit.Result, error) {
 	return s.Submit(ctx, submit.Request{Key: "order-42", Video: []byte(video)})
 }
 
-func (m *market) exec(t *testing.T, sql string) {
+func (m *fixture) exec(t *testing.T, sql string) {
 	t.Helper()
 	if _, err := m.db.Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// rows returns a query's one column.
-func (m *market) rows(t *testing.T, sql string, args ...any) []string {
+// rows returns the only column of a query.
+func (m *fixture) rows(t *testing.T, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := m.db.Query(t.Context(), sql, args...)
 	if err != nil {
@@ -110,8 +110,8 @@ func (m *market) rows(t *testing.T, sql string, args ...any) []string {
 	return got
 }
 
-// posts returns the posts of a key and the jobs that they made or found.
-func (m *market) posts(key string) (posts []sumetest.Post, jobs map[string]bool) {
+// posts returns the posts of a key and the jobs that they created or found.
+func (m *fixture) posts(key string) (posts []sumetest.Post, jobs map[string]bool) {
 	jobs = map[string]bool{}
 	for _, post := range m.api.Stats().Posts {
 		if post.Key == key {
@@ -124,9 +124,9 @@ func (m *market) posts(key string) (posts []sumetest.Post, jobs map[string]bool)
 	return posts, jobs
 }
 
-// settled checks what has to hold for a key in the end: one job billed, one
-// row, accepted, and every post the same bytes.
-func (m *market) settled(t *testing.T, key string) {
+// wantSettled checks a finished order: one job billed, one row, accepted, and
+// every post with the same bytes.
+func (m *fixture) wantSettled(t *testing.T, key string) {
 	t.Helper()
 	posts, jobs := m.posts(key)
 	for _, post := range posts {
