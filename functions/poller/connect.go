@@ -9,7 +9,7 @@ import (
 	"sumepoller/internal/postgres/requests"
 )
 
-// table is the database as an invocation uses it. It notes whether what waits
+// table is the database as an invocation uses it. It notes whether the backlog
 // was counted.
 type table struct {
 	*jobs.Store
@@ -23,8 +23,8 @@ func (t table) Backlog(ctx context.Context) (poller.Backlog, error) {
 	return b, err
 }
 
-// connect opens the invocation's pool. Whoever gets the table disconnects at
-// the end, since a frozen sandbox must hold no connection.
+// connect opens the invocation's pool. The caller has to disconnect, since a
+// frozen sandbox must not hold a connection.
 func (inv *invocation) connect(ctx context.Context) (t table, disconnect func(), err error) {
 	pool, err := postgres.Connect(ctx, inv.cfg.Database, inv.cache)
 	if err != nil {

@@ -13,32 +13,32 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// finishes is a job whose next read finds its end.
+// finishes is a job that the next read finishes.
 var finishes = sumetest.Plan{Flat: true}
 
-func TestFormsOfTheScheduleRunItsPass(t *testing.T) {
+func TestPayload_Scheduled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	b := s.sandbox(t, "POLL_BUDGET=5s")
-	for i, form := range []string{`{}`, ` {} `, `null`, ``, file(t, "scheduled"), file(t, "rule-event"), file(t, "scheduler-event")} {
+	for i, payload := range []string{`{}`, ` {} `, `null`, ``, file(t, "scheduled"), file(t, "rule-event"), file(t, "scheduler-event")} {
 		s.due(t, finishes, fmt.Sprintf("job_%d", i))
-		if got := b.ran(t, form); got.Mode != poller.ModeScheduled || got.Finished["completed"] != 1 || got.Registered+got.Reopened > 0 {
-			t.Errorf("%q: %+v, want a pass that finishes the job that is due", form, got)
+		if got := b.ran(t, payload); got.Mode != poller.ModeScheduled || got.Finished["completed"] != 1 || got.Registered+got.Reopened > 0 {
+			t.Errorf("%q: %+v, want a scheduled run that finishes the due job", payload, got)
 		}
 	}
 }
 
-// file returns an example.
+// file returns an example payload.
 func file(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/payloads/" + name + ".json")
+	payload, err := os.ReadFile("testdata/payloads/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return string(payload)
 }
 
-func TestBackfillByIDsAddsReopensAndMakesDueWhatIsThenRead(t *testing.T) {
+func TestBackfill_IDs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mixed(t)
@@ -50,29 +50,29 @@ func TestBackfillByIDsAddsReopensAndMakesDueWhatIsThenRead(t *testing.T) {
 		t.Errorf("summary %+v, want 6 reads and then nothing due", got)
 	}
 	s.ended(t, map[string]int{"pending": 18, "completed": 14, "failed": 10, "not_found": 10, "stopped": 10})
-	// A reopened row keeps what it went through, and ends anew.
+	// A reopened row keeps its polls and finishes again.
 	if n := s.number(t, `SELECT polls FROM video_jobs WHERE job_id = 'failed_1' AND state = 'completed' AND finished_at > now() - interval '1 minute'`); n != 6 {
 		t.Errorf("polls %d, want the five before and one", n)
 	}
 }
 
-func TestBackfillSelectsByStateBackOffAndWindow(t *testing.T) {
+func TestBackfill_Selection(t *testing.T) {
 	t.Parallel()
 	const window = `"created_after": "2026-11-01T04:00:00Z", "created_before": "2026-11-01T08:00:00Z"`
 	for name, c := range map[string]struct {
 		payload string
 		want    []string // the rows read
 	}{
-		"a state":                   {`"states": ["stopped"], "created_after": "2026-11-01T10:00:00Z"`, []string{"stopped_10"}},
-		"states within a window":    {`"states": ["failed", "not_found"], ` + window, []string{"failed_4", "failed_5", "failed_6", "failed_7", "not_found_4", "not_found_5", "not_found_6", "not_found_7"}},
-		"back-off within a window":  {`"overdue": true, ` + window, []string{"failing_4", "failing_5", "failing_6", "failing_7"}},
-		"back-off":                  {`"overdue": true, "limit": 3`, []string{"failing_1", "failing_2", "failing_3"}},
-		"a window leaves ids alone": {`"job_ids": ["failed_1"], ` + window, []string{"failed_1"}},
-		"the oldest up to a limit":  {`"states": ["failed", "stopped"], "created_after": "2026-11-01T03:00:00Z", "limit": 3`, []string{"failed_3", "failed_4", "stopped_3"}},
-		"untimed ones as the oldest": {
+		"state":                    {`"states": ["stopped"], "created_after": "2026-11-01T10:00:00Z"`, []string{"stopped_10"}},
+		"states in a window":       {`"states": ["failed", "not_found"], ` + window, []string{"failed_4", "failed_5", "failed_6", "failed_7", "not_found_4", "not_found_5", "not_found_6", "not_found_7"}},
+		"back-off in a window":     {`"overdue": true, ` + window, []string{"failing_4", "failing_5", "failing_6", "failing_7"}},
+		"back-off":                 {`"overdue": true, "limit": 3`, []string{"failing_1", "failing_2", "failing_3"}},
+		"ids, whatever the window": {`"job_ids": ["failed_1"], ` + window, []string{"failed_1"}},
+		"limit":                    {`"states": ["failed", "stopped"], "created_after": "2026-11-01T03:00:00Z", "limit": 3`, []string{"failed_3", "failed_4", "stopped_3"}},
+		"no created_at is oldest": {
 			`"states": ["failed"], "limit": 4`, []string{"failed_1", "failed_2", "failed_3", "failed_4"},
 		},
-		"a state that no row has": {`"states": ["Failed"]`, []string{}},
+		"state of no row": {`"states": ["Failed"]`, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +86,7 @@ func TestBackfillSelectsByStateBackOffAndWindow(t *testing.T) {
 	}
 }
 
-func TestBackfillReadsAHundredAtOnceAndTheRestAtTheRateAsked(t *testing.T) {
+func TestBackfill_Rate(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	names := ids("job", 104)
@@ -98,22 +98,22 @@ func TestBackfillReadsAHundredAtOnceAndTheRestAtTheRateAsked(t *testing.T) {
 	if got := b.backfill(t, payload, 104, 0); got.Polled != 100 {
 		t.Errorf("%d reads, want the first hundred", got.Polled)
 	}
-	const ahead = `
+	const delays = `
 SELECT extract(epoch FROM v.next_poll_at - f.next_poll_at)::int::text FROM video_jobs v, video_jobs f
  WHERE v.state = 'pending' AND f.job_id = 'job_0100' ORDER BY v.job_id`
-	if diff := cmp.Diff([]string{"0", "30", "60", "90"}, s.column(t, ahead)); diff != "" {
+	if diff := cmp.Diff([]string{"0", "30", "60", "90"}, s.column(t, delays)); diff != "" {
 		t.Errorf("seconds between the rest (-want +got):\n%s", diff)
 	}
-	// Asked again, no row moves later.
+	// The same request again moves no row later.
 	const due = `SELECT next_poll_at::text FROM video_jobs WHERE job_id >= 'job_0100' ORDER BY job_id`
 	before := s.column(t, due)
 	b.ran(t, fmt.Sprintf(`{"backfill": {"job_ids": %s, "reads_per_minute": 1}}`, list(t, names)))
 	if diff := cmp.Diff(before, s.column(t, due)); diff != "" {
-		t.Errorf("due times after the same again, slower (-before +after):\n%s", diff)
+		t.Errorf("due times after the same request at a lower rate (-before +after):\n%s", diff)
 	}
 }
 
-func TestStopEndsPendingJobsAloneAndABackfillReopensThem(t *testing.T) {
+func TestStop_ThenBackfill(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mixed(t)
@@ -142,7 +142,7 @@ func TestStopEndsPendingJobsAloneAndABackfillReopensThem(t *testing.T) {
 	s.ended(t, map[string]int{"pending": 18, "completed": 22, "failed": 10, "not_found": 10})
 }
 
-func TestInspectShowsTheTableAndTheRowsAskedFor(t *testing.T) {
+func TestInspect_Answer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mixed(t)

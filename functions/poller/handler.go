@@ -1,15 +1,8 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
-	"time"
-
-	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"sumepoller/internal/config"
 	"sumepoller/internal/poller"
@@ -18,11 +11,11 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// handler serves invocations, one at a time. What it keeps between them holds
-// no connection.
+// handler serves invocations, one at a time. Between them it holds no database
+// connection.
 type handler struct {
 	cfg      config.Poller
-	function string // the function's name
+	function string // its name
 	cache    *secrets.Cache
 	key      *secrets.APIKey
 	api      *sume.Client
@@ -56,57 +49,3 @@ func newHandler(cfg config.Poller, function string, cache *secrets.Cache, stdout
 		}, log),
 	}, nil
 }
-
-var errPanicked = errors.New("panic: the run did not come to its end")
-
-// Invoke serves one invocation: lambda.Handler, since a handler with a typed
-// event refuses an empty payload.
-func (h *handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	inv := &invocation{handler: h, ctx: ctx, started: time.Now(), err: errPanicked}
-	inv.sum = poller.NewSummary(runID(ctx), "")
-	defer inv.report() // in a panic too
-	answer, err := inv.serve(payload)
-	inv.err = err
-	if err != nil {
-		return nil, inv.failure()
-	}
-	return json.Marshal(answer)
-}
-
-// runID is the request's id, so that the answer, the logs and Lambda's own
-// lines can be put together.
-func runID(ctx context.Context) string {
-	if lc, ok := lambdacontext.FromContext(ctx); ok && lc.AwsRequestID != "" {
-		return lc.AwsRequestID
-	}
-	return rand.Text()
-}
-
-// report writes the summary line and the metrics line. What cannot be written
-// can be told nowhere.
-func (inv *invocation) report() {
-	inv.elapsed()
-	_ = telemetry.LogSummary(inv.ctx, inv.log, inv.sum, inv.err)
-	_ = telemetry.Emit(inv.metrics, telemetry.Run{
-		Function: inv.function, Summary: inv.sum, Counted: inv.counted, At: time.Now(),
-	})
-}
-
-// failure returns the invocation's error as the invoker sees it: with the
-// summary behind it, unless the payload was refused before anything ran.
-func (inv *invocation) failure() error {
-	var failed *poller.RunError
-	if !errors.As(inv.err, &failed) {
-		return inv.err
-	}
-	return &runError{text: inv.err.Error() + "\n" + inv.sum.JSON(), err: inv.err}
-}
-
-type runError struct {
-	text string
-	err  error
-}
-
-func (e *runError) Error() string { return e.text }
-
-func (e *runError) Unwrap() error { return e.err }

@@ -1,10 +1,9 @@
 // Command poller is the scheduled Lambda function: each tick claims due jobs,
-// reads them from the Sume API and settles what was read. It can be invoked by
-// hand too, to backfill, inspect or stop.
+// reads their status from the Sume API and settles them. It serves operator
+// requests too: backfill, inspect and stop.
 //
-// Logs go to standard error and the one line of metrics per invocation to
-// standard output. A faulty configuration ends the start, with one line per
-// fault.
+// Logs go to standard error, and one line of metrics per invocation to standard
+// output. An invalid configuration ends the start, with one line per error.
 package main
 
 import (
@@ -45,14 +44,13 @@ func start(ctx context.Context, environ []string) (*handler, error) {
 	return newHandler(cfg, os.Getenv(config.FunctionName), secrets.NewCache(manager), os.Stdout, os.Stderr)
 }
 
-// memoryEnough is what the program needs when every answer in flight is of the
-// greatest length, with room to spare: it stays within that on a larger function
-// too.
+// memoryEnough is more than the program needs if every answer in flight has the
+// maximum length. A larger function does not use more.
 const memoryEnough = 160 << 20
 
-// limitMemory has the garbage collector keep within the function's memory, less
-// a sixth for what it does not count, and within what is enough. GOMEMLIMIT,
-// where it is set, wins.
+// limitMemory sets the garbage collector's limit: the function's memory less a
+// sixth, for memory that the collector does not count, and at most memoryEnough.
+// GOMEMLIMIT takes precedence.
 func limitMemory(mebibytes string) {
 	size, err := strconv.ParseInt(mebibytes, 10, 64)
 	if err != nil || size < 1 || size > math.MaxInt64>>20 || os.Getenv("GOMEMLIMIT") != "" {

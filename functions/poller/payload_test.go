@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestPayloadsAreServedByTheirKind(t *testing.T) {
+func TestPayload_Modes(t *testing.T) {
 	t.Parallel()
 	payloads := map[string]string{"nothing": "", "null": "null"}
 	files, err := filepath.Glob("testdata/payloads/*.json")
@@ -22,11 +23,11 @@ func TestPayloadsAreServedByTheirKind(t *testing.T) {
 		t.Fatalf("%d payloads, error %v", len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		payload, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		payloads[file] = string(text)
+		payloads[file] = string(payload)
 	}
 	w := newWorld(t, "POLL_BUDGET=1s")
 	for name, payload := range payloads {
@@ -43,13 +44,13 @@ func TestPayloadsAreServedByTheirKind(t *testing.T) {
 			RunID string `json:"run_id"`
 			Mode  string `json:"mode"`
 		}](t, answer)
-		if got.Mode != want.Mode || got.RunID != "req-1" {
-			t.Errorf("%s: run %q, mode %q; want %q", name, got.RunID, got.Mode, want.Mode)
+		if wantMode := cmp.Or(want.Mode, poller.ModeScheduled); got.Mode != wantMode || got.RunID != "req-1" {
+			t.Errorf("%s: run %q, mode %q; want %q", name, got.RunID, got.Mode, wantMode)
 		}
 	}
 }
 
-func TestRefusedPayloadsChangeNothingAndAreTold(t *testing.T) {
+func TestPayload_Invalid(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/refused/*.json")
 	if err != nil || len(files) == 0 {
@@ -58,18 +59,18 @@ func TestRefusedPayloadsChangeNothingAndAreTold(t *testing.T) {
 	w := newWorld(t)
 	w.jobs(t, sumetest.Plan{}, "job_1")
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		payload, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer, err := w.invoke(t, t.Context(), string(text)); err == nil {
+		if answer, err := w.invoke(t, t.Context(), string(payload)); err == nil {
 			t.Errorf("%s: answered %s", file, answer)
 		}
 	}
 	w.untouched(t)
 }
 
-func TestByHandWorkNeedsNoKeyAndABackfillPolls(t *testing.T) {
+func TestPayload_WithoutAPIKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.api.AddJob("job_1", sumetest.Plan{})
@@ -81,7 +82,7 @@ func TestByHandWorkNeedsNoKeyAndABackfillPolls(t *testing.T) {
 		t.Errorf("backfill %s", answer)
 	}
 	w.vault.Remove(keyID)
-	w.handler.key = secrets.NewAPIKey(secrets.NewCache(nobody{}), keyID)
+	w.handler.key = secrets.NewAPIKey(secrets.NewCache(noSecret{}), keyID)
 	w.jobs(t, sumetest.Plan{}, "job_2")
 	for payload, want := range map[string]string{
 		`{"backfill": {"states": ["completed"], "dry_run": true}}`: `"reopened":1`,
@@ -94,6 +95,8 @@ func TestByHandWorkNeedsNoKeyAndABackfillPolls(t *testing.T) {
 	}
 }
 
-type nobody struct{}
+type noSecret struct{}
 
-func (nobody) Fetch(context.Context, string) (string, error) { return "", errors.New("no secret here") }
+func (noSecret) Fetch(context.Context, string) (string, error) {
+	return "", errors.New("no such secret")
+}
