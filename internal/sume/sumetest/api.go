@@ -1,10 +1,10 @@
-// Package sumetest is a simulated Sume API with the Secrets Manager call beside
-// it, for tests and for the local stack. It keeps to the documented API: jobs
-// that go from queued over processing to their end, the paid post with its
-// idempotency key, limits of the minute and of the day with their headers,
-// keys that can be rotated. On demand it misbehaves, and it counts what it saw.
+// Package sumetest simulates the Sume API, and the one call of Secrets Manager,
+// for tests and for make run. It follows the documented API: jobs go from queued
+// through processing to a terminal status; a post has an idempotency key; reads
+// have a minute limit and a daily limit with their headers; keys can be rotated.
+// It simulates faults on request, and counts what it saw.
 //
-// Everything is in memory. All methods may be called at the same time.
+// Everything is in memory. All methods are safe for concurrent use.
 package sumetest
 
 import (
@@ -16,31 +16,29 @@ import (
 	"time"
 )
 
-// Options set how an API behaves. The zero value accepts every key, sets no
-// limit and answers at once.
+// Options say how an API behaves. The zero value accepts every key, has no limit
+// and answers at once.
 type Options struct {
-	Seed       uint64        `json:"seed"`        // of latencies
-	Keys       []string      `json:"keys"`        // keys accepted; none: every key
-	Latency    time.Duration `json:"latency"`     // of a read or post, at least
-	LatencyMax time.Duration `json:"latency_max"` // and at most, where above Latency
+	Seed       uint64        `json:"seed"`        // of the random latencies
+	Keys       []string      `json:"keys"`        // accepted keys; none: every key
+	Latency    time.Duration `json:"latency"`     // shortest time to an answer
+	LatencyMax time.Duration `json:"latency_max"` // longest one, if above Latency
 
-	ReadsPerMinute int           `json:"reads_per_minute"` // 0: no limit, as below
+	ReadsPerMinute int           `json:"reads_per_minute"` // 0: no limit
 	ReadsPerDay    int           `json:"reads_per_day"`
-	PostsPerMinute int           `json:"posts_per_minute"`
-	PostsPerDay    int           `json:"posts_per_day"`
-	Minute         time.Duration `json:"minute"`  // length of the minute's window; 0: 60 s
-	Headers        string        `json:"headers"` // how limits are told; see HeadersPlain
+	Minute         time.Duration `json:"minute"`  // length of the minute limit's window; 0: 60 s
+	Headers        string        `json:"headers"` // which headers say the limits; see HeadersPlain
 
-	Unknown *Plan  `json:"unknown"`  // of jobs that nobody added; nil: they answer 404
-	Bought  Plan   `json:"bought"`   // of jobs that were posted
-	IDField string `json:"id_field"` // where a post's answer names the job; see IDInData
+	Unknown *Plan  `json:"unknown"`  // plan of jobs that were not added; nil: 404
+	Bought  Plan   `json:"bought"`   // plan of bought jobs
+	IDField string `json:"id_field"` // the field with the job's id in the answer to a post; see IDInData
 }
 
-// How the limit's headers are spelled. A reset is in seconds, or an epoch.
+// The headers that say the limits.
 const (
-	HeadersPlain = ""      // RateLimit-*
-	HeadersX     = "x"     // X-RateLimit-*
-	HeadersEpoch = "epoch" // RateLimit-*, the reset as an epoch
+	HeadersPlain = ""      // RateLimit-*, the reset in seconds
+	HeadersX     = "x"     // X-RateLimit-*, the reset in seconds
+	HeadersEpoch = "epoch" // RateLimit-*, the reset as a Unix time
 	HeadersNone  = "none"
 )
 
@@ -60,7 +58,7 @@ func New(o Options) *API {
 	return a
 }
 
-// SetOptions replaces all options; what was counted against limits stays.
+// SetOptions replaces all options. What the limits have counted stays.
 func (a *API) SetOptions(o Options) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,14 +66,15 @@ func (a *API) SetOptions(o Options) {
 	a.rand = rand.New(rand.NewPCG(o.Seed, 1))
 }
 
-// SetKeys replaces the keys that are accepted.
+// SetKeys replaces the accepted keys.
 func (a *API) SetKeys(keys ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.options.Keys = keys
 }
 
-// Reset forgets jobs, faults, counters and limits used; the options stay.
+// Reset deletes the jobs, faults, counters and what the limits have counted. The
+// options stay.
 func (a *API) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,12 +93,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mu.Lock()
-	a.strays++
+	a.seen.Strays++
 	a.mu.Unlock()
 	writeError(w, http.StatusNotFound)
 }
 
-// jobID returns the id in the path of a read: one escaped segment.
+// jobID returns the id in the path of a read. It is one escaped segment.
 func jobID(path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, "/v1/jobs/")
 	if !ok {
@@ -113,7 +112,7 @@ func jobID(path string) (string, bool) {
 	return id, err == nil
 }
 
-// key returns the key that a request carries, in either of the two ways.
+// key returns the API key of a request, from either of the two headers.
 func key(r *http.Request) string {
 	if k, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return k
@@ -121,7 +120,7 @@ func key(r *http.Request) string {
 	return r.Header.Get("X-Api-Key")
 }
 
-// latency draws how long an answer takes. The caller holds the lock.
+// latency returns a random time to an answer. The caller holds the lock.
 func (a *API) latency() time.Duration {
 	d := a.options.Latency
 	if spread := a.options.LatencyMax - d; spread > 0 {
@@ -130,7 +129,7 @@ func (a *API) latency() time.Duration {
 	return d
 }
 
-// pause waits, or returns false when the client leaves first.
+// pause waits. It returns false if the client disconnects first.
 func pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

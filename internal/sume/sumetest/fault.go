@@ -11,36 +11,36 @@ import (
 	"time"
 )
 
-// Fault is one way of misbehaving. Without Status and Body the true answer is
-// given, with whatever else the fault does to it.
+// Fault is a simulated fault. Without Status and Body the API gives its normal
+// answer, changed by the other fields.
 type Fault struct {
-	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first. Of posts, since it was set
-	Times  int               `json:"times"`  // how many it applies to; 0: all
+	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first. Posts count from SetPostFault
+	Times  int               `json:"times"`  // how many requests it applies to; 0: all
 	Status int               `json:"status"` // 0: 200
 	Header map[string]string `json:"header"`
-	Body   string            `json:"body"`  // {id} stands for the job's id
-	Size   int               `json:"size"`  // the body is padded with blanks to so many bytes
-	Gzip   bool              `json:"gzip"`  // compressed, whatever the request accepts
+	Body   string            `json:"body"`  // {id} is replaced by the job's id
+	Size   int               `json:"size"`  // the body is padded with spaces to this many bytes
+	Gzip   bool              `json:"gzip"`  // compressed, even if the request does not accept it
 	Delay  time.Duration     `json:"delay"` // before the header
 	Drip   time.Duration     `json:"drip"`  // before each byte of the body
 	Break  string            `json:"break"` // how the connection ends; see BreakReset
-	Make   bool              `json:"make"`  // posts: the job is made and billed first
+	Make   bool              `json:"make"`  // of a post: the job is bought first
 }
 
 // How a fault ends the connection.
 const (
 	BreakReset    = "reset"    // reset before the header
 	BreakClose    = "close"    // closed before the header
-	BreakHang     = "hang"     // no header until the client leaves
-	BreakCut      = "cut"      // half the body of the length told
-	BreakChunked  = "chunked"  // half the body in chunks, without the last one
-	BreakNoLength = "nolength" // half the body, its end told by closing alone
+	BreakHang     = "hang"     // no header until the client disconnects
+	BreakCut      = "cut"      // half of the body, with the full Content-Length
+	BreakChunked  = "chunked"  // half of the body in chunks, without the last one
+	BreakNoLength = "nolength" // half of the body without a length, then closed
 )
 
-// SetFault replaces the faults of reads of one job, or of any where id is
-// empty; the first that applies counts, and a job's own count before those of
-// any. Requests are counted from the job's, or the API's, first read on. No
-// fault ends them.
+// SetFault replaces the faults for reads of one job, or of any job if id is
+// empty. Without faults it removes them. The first fault that applies is used,
+// those of the job before those of any job. Requests are counted from the first
+// read of the job, or of the API.
 func (a *API) SetFault(id string, faults ...Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,18 +53,18 @@ func (a *API) SetPostFault(faults ...Fault) {
 	defer a.mu.Unlock()
 	faults = slices.Clone(faults)
 	for i := range faults {
-		faults[i].From = max(faults[i].From, 1) + len(a.posts)
+		faults[i].From = max(faults[i].From, 1) + len(a.seen.Posts)
 	}
 	a.postFaults = faults
 }
 
-// fault returns what a read suffers: by its number among those of its job, or
-// among all. The caller holds the lock.
+// fault returns the fault for a read, by its number among the reads of its job,
+// or among all. The caller holds the lock.
 func (a *API) fault(id string, j *job) Fault {
 	if f := pick(a.faults[id], j.seen.Reads); f.any() {
 		return f
 	}
-	return pick(a.faults[""], a.reads)
+	return pick(a.faults[""], a.seen.Reads)
 }
 
 func pick(faults []Fault, number int) Fault {
@@ -83,7 +83,7 @@ func (f Fault) any() bool {
 	return f.replaces() || f.Header != nil || f.Size > 0 || f.Gzip || f.Delay > 0 || f.Drip > 0 || f.Break != ""
 }
 
-// write misbehaves. leave is called before the client can know the end.
+// write answers with the fault. It calls leave before the client can see the end.
 func (f Fault) write(w http.ResponseWriter, r *http.Request, id string, body []byte, leave func()) {
 	if !pause(r, f.Delay) {
 		return
@@ -165,7 +165,7 @@ func drip(w http.ResponseWriter, r *http.Request, body []byte, every time.Durati
 	}
 }
 
-// hangUp ends the connection without an answer.
+// hangUp closes or resets the connection without an answer.
 func hangUp(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil { // HTTP/2: the stream alone is reset
@@ -177,7 +177,7 @@ func hangUp(w http.ResponseWriter, reset bool) {
 	_ = conn.Close()
 }
 
-// noLength answers as the oldest servers do: closing is the end of the body.
+// noLength answers as HTTP/1.0 servers do: the connection closes after the body.
 func noLength(w http.ResponseWriter, status int, body []byte) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// Frame types of HTTP/2 that filters look for.
+// Frame types of HTTP/2.
 const (
 	FrameHeaders = 0x1
 	FrameReset   = 0x3
 	FrameGoAway  = 0x7
 )
 
-// Codes that frames give for the end of a stream or connection.
+// Error codes of HTTP/2.
 const (
 	CodeNone     = 0x0
 	CodeProtocol = 0x1
@@ -27,7 +27,7 @@ type Frame struct {
 	Payload     []byte
 }
 
-// frames reads frames to the end.
+// frames calls each for every frame until the connection ends.
 func frames(from io.Reader, each func(*Frame) error) error {
 	for {
 		var head [9]byte
@@ -55,8 +55,8 @@ func (f *Frame) writeTo(w io.Writer) error {
 	return err
 }
 
-// Words encodes the payload of frames that consist of numbers, such as GOAWAY
-// (last stream, code) and RST_STREAM (code).
+// Words encodes the payload of a frame of 32-bit numbers, such as GOAWAY (last
+// stream, code) and RST_STREAM (code).
 func Words(numbers ...uint32) []byte {
 	var out []byte
 	for _, n := range numbers {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Filter decides over the frames of one connection, each method from a
-// separate goroutine. A frame that it does not pass on is lost. The server
-// cannot read the requests of a connection on which one was lost.
+// Filter decides which frames of one connection pass. Each method has its own
+// goroutine. After a request that did not pass, the server can read no other
+// request of the connection.
 type Filter interface {
 	FromClient(c *Conn, f *Frame) (pass bool)
 	FromServer(c *Conn, f *Frame) (pass bool)
@@ -29,11 +29,11 @@ type Conn struct {
 	client net.Conn
 	server net.Conn
 	write  sync.Mutex
-	begun  chan struct{} // the server's first frame, which has to be its settings, was sent
+	begun  chan struct{} // closed when the server's first frame, its settings, was sent
 	once   sync.Once
 }
 
-// Send puts a frame between those that the server sends, behind the first.
+// Send sends a frame to the client, after the server's first one.
 func (c *Conn) Send(f Frame) error {
 	<-c.begun
 	return c.pass(f)
@@ -45,14 +45,14 @@ func (c *Conn) pass(f Frame) error {
 	return f.writeTo(c.client)
 }
 
-// Drop cuts the connection off.
+// Drop closes the connection.
 func (c *Conn) Drop() {
 	_ = c.client.(*tls.Conn).NetConn().Close()
 	_ = c.server.Close()
 }
 
-// H2 serves a handler over TLS and HTTP/2, with a filter that can misbehave
-// where a handler cannot.
+// H2 serves a handler over TLS and HTTP/2. A filter can simulate faults that a
+// handler cannot.
 type H2 struct {
 	URL  string // https://127.0.0.1:PORT
 	Pool *x509.CertPool
@@ -67,8 +67,8 @@ type H2 struct {
 	count  int
 }
 
-// ListenH2 starts a server. Each connection takes streams at once to the limit,
-// where it is above zero; filter may be nil. The caller closes it.
+// ListenH2 starts a server, which the caller closes. streams, if above zero, is
+// the limit of concurrent streams of a connection. filter may be nil.
 func ListenH2(h http.Handler, streams int, filter func(*Conn) Filter) (*H2, error) {
 	back, err := listen(h, func(s *http.Server) {
 		s.Protocols = new(http.Protocols)
@@ -95,6 +95,8 @@ func ListenH2(h http.Handler, streams int, filter func(*Conn) Filter) (*H2, erro
 	return s, nil
 }
 
+// listen makes an ECDSA certificate: with the RSA one of httptest, handshakes are
+// too slow for tests that open hundreds of connections.
 func (s *H2) listen() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -122,7 +124,7 @@ func (s *H2) listen() error {
 	return nil
 }
 
-// Close ends the server and every connection to it.
+// Close stops the server and closes its connections.
 func (s *H2) Close() {
 	_ = s.accept.Close()
 	s.Drop()
@@ -130,7 +132,7 @@ func (s *H2) Close() {
 	s.all.Wait()
 }
 
-// Drop cuts all connections off, and returns how many there were.
+// Drop closes all connections and returns their number.
 func (s *H2) Drop() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +142,7 @@ func (s *H2) Drop() int {
 	return len(s.conns)
 }
 
-// Conns is how many connections there have been.
+// Conns returns the number of connections so far.
 func (s *H2) Conns() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

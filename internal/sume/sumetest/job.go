@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Plan is how a job goes. The end shows once both Reads and After are past.
+// Plan is the course of a job. It ends when both Reads and After are over.
 type Plan struct {
-	Reads int           `json:"reads"` // answered unfinished before the end
-	After time.Duration `json:"after"` // since the job was added, bought or first read
-	End   string        `json:"end"`   // the terminal word; empty: completed; see Never
-	Hint  float64       `json:"hint"`  // next_poll_after_seconds of unfinished answers; 0: left out
-	Flat  bool          `json:"flat"`  // the short shape, without data around it
+	Reads int           `json:"reads"` // reads answered before the end
+	After time.Duration `json:"after"` // time since the job was added, bought or first read
+	End   string        `json:"end"`   // the terminal status; empty: completed; see Never
+	Hint  float64       `json:"hint"`  // next_poll_after_seconds before the end; 0: left out
+	Flat  bool          `json:"flat"`  // the short form of the answer, without data
 }
 
-// Never as a plan's end is a job that stays unfinished.
+// Never, as the End of a plan, is a job that does not finish.
 const Never = "never"
 
-// SignedURL stands in every long answer to a finished job: it belongs into the
-// database at most.
+// SignedURL is in every long answer for a finished job. It may be written to the
+// database and nowhere else.
 const SignedURL = "https://cdn.sume.invalid/video.mp4?X-Signature=c2lnbmVkLXVybA"
 
 type job struct {
 	plan     Plan
 	made     time.Time
-	answered int // reads answered by the plan
-	now      int // reads of it going on
+	answered int // answered reads
+	now      int // reads of it in flight
 	seen     JobStats
 }
 
-// AddJob adds a job, or starts it anew with another plan.
+// AddJob adds a job, or restarts it with another plan.
 func (a *API) AddJob(id string, p Plan) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,8 +50,8 @@ func (a *API) addJob(id string, p Plan) *job {
 	return j
 }
 
-// status returns the job's word at its next answer, and whether it is the end.
-func (j *job) status() (word string, ended bool) {
+// status returns the status in the job's next answer, and whether it is terminal.
+func (j *job) status() (status string, ended bool) {
 	switch {
 	case j.plan.End != Never && j.answered >= j.plan.Reads && time.Since(j.made) >= j.plan.After:
 		if j.plan.End == "" {
@@ -64,9 +64,9 @@ func (j *job) status() (word string, ended bool) {
 	return "processing", false
 }
 
-// answer writes the body of a read and counts it. The caller holds the lock.
+// answer returns the body for a read and counts it. The caller holds the lock.
 func (j *job) answer(id string, number int) []byte {
-	word, ended := j.status()
+	status, ended := j.status()
 	j.answered++
 	j.seen.Ended = j.seen.Ended || ended
 	var hint string
@@ -74,12 +74,12 @@ func (j *job) answer(id string, number int) []byte {
 		hint = `,"next_poll_after_seconds":` + strconv.FormatFloat(j.plan.Hint, 'f', -1, 64)
 	}
 	if j.plan.Flat {
-		return fmt.Appendf(nil, `{"terminal":%t,"sume_status":%q%s}`, ended, word, hint)
+		return fmt.Appendf(nil, `{"terminal":%t,"sume_status":%q%s}`, ended, status, hint)
 	}
-	return long(quote(id), word, ended, hint, number)
+	return long(quote(id), status, ended, hint, number)
 }
 
-func long(id, word string, ended bool, hint string, number int) []byte {
+func long(id, status string, ended bool, hint string, number int) []byte {
 	action, result := "poll", ""
 	if ended {
 		action, result = "fetch_result", `,"assets":[{"type":"video","url":"`+SignedURL+`"}]`
@@ -87,7 +87,7 @@ func long(id, word string, ended bool, hint string, number int) []byte {
 	return fmt.Appendf(make([]byte, 0, 512),
 		`{"data":{"job_id":%s,"request_id":%[1]s,"status":%q,"sume_status":%q,"terminal":%t,"result_ready":%[4]t,"next_action":%q%s,`+
 			`"job":{"id":%[1]s,"type":"video_generation","status":%[3]q}%[7]s},"request_id":"req_%[8]d"}`,
-		id, strings.ToUpper(word), word, ended, action, hint, result, number)
+		id, strings.ToUpper(status), status, ended, action, hint, result, number)
 }
 
 func quote(s string) string {

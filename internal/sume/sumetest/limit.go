@@ -1,6 +1,7 @@
 package sumetest
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// limits are the windows of one key and kind of request.
+// limits are the windows of one key.
 type limits struct{ minute, day window }
 
 type window struct {
@@ -16,8 +17,8 @@ type window struct {
 	ends        time.Time
 }
 
-// open starts the window anew where it is over.
-func (w *window) open(limit int, length time.Duration, now time.Time) {
+// update starts a new window if the old one has ended.
+func (w *window) update(limit int, length time.Duration, now time.Time) {
 	if now.After(w.ends) {
 		w.used, w.ends = 0, now.Add(length)
 	}
@@ -31,59 +32,61 @@ func (w *window) left() int {
 	return max(w.limit-w.used, 0)
 }
 
-// admit checks the key and the limits of a request, writes the limit's headers
-// and returns 200, 401 or 429. The caller holds the lock.
-func (a *API) admit(h http.Header, r *http.Request, perMinute, perDay int, kind string) int {
+// authorized reports whether the key of a request is accepted. The caller holds
+// the lock.
+func (a *API) authorized(r *http.Request) bool {
 	k := key(r)
-	if len(a.options.Keys) > 0 && !slices.Contains(a.options.Keys, k) || k == "" {
-		a.refused++
+	if k == "" || len(a.options.Keys) > 0 && !slices.Contains(a.options.Keys, k) {
+		a.seen.Refused++
+		return false
+	}
+	return true
+}
+
+// admit checks the key and the limits of a read, writes the limit's headers and
+// returns 200, 401 or 429. The caller holds the lock.
+func (a *API) admit(h http.Header, r *http.Request) int {
+	o := a.options
+	if !a.authorized(r) {
 		return http.StatusUnauthorized
 	}
-	if perMinute <= 0 && perDay <= 0 {
+	if o.ReadsPerMinute <= 0 && o.ReadsPerDay <= 0 {
 		return http.StatusOK
 	}
-	l := a.limits[kind+" "+k]
+	l := a.limits[key(r)]
 	if l == nil {
 		l = &limits{}
-		a.limits[kind+" "+k] = l
+		a.limits[key(r)] = l
 	}
 	now := time.Now()
-	minute := a.options.Minute
-	if minute <= 0 {
-		minute = time.Minute
-	}
-	l.minute.open(perMinute, minute, now)
-	l.day.open(perDay, 24*time.Hour, now)
+	l.minute.update(o.ReadsPerMinute, cmp.Or(o.Minute, time.Minute), now)
+	l.day.update(o.ReadsPerDay, 24*time.Hour, now)
 	active := &l.minute
 	if l.day.left() < l.minute.left() {
 		active = &l.day
 	}
+	status := http.StatusOK
 	if active.left() == 0 {
-		a.limited++
-		a.tell(h, active, now)
+		a.seen.Limited++
 		h.Set("Retry-After", strconv.Itoa(seconds(active.ends.Sub(now))))
-		return http.StatusTooManyRequests
+		status = http.StatusTooManyRequests
+	} else {
+		l.minute.used++
+		l.day.used++
 	}
-	l.minute.used++
-	l.day.used++
-	a.tell(h, active, now)
-	return http.StatusOK
-}
-
-// tell writes the limit's headers in the spelling of the options.
-func (a *API) tell(h http.Header, w *window, now time.Time) {
-	prefix, reset := "RateLimit-", seconds(w.ends.Sub(now))
-	switch a.options.Headers {
+	prefix, reset := "RateLimit-", seconds(active.ends.Sub(now))
+	switch o.Headers {
 	case HeadersNone:
-		return
+		return status
 	case HeadersX:
 		prefix = "X-RateLimit-"
 	case HeadersEpoch:
 		reset += int(now.Unix())
 	}
-	h.Set(prefix+"Limit", strconv.Itoa(w.limit))
-	h.Set(prefix+"Remaining", strconv.Itoa(w.left()))
+	h.Set(prefix+"Limit", strconv.Itoa(active.limit))
+	h.Set(prefix+"Remaining", strconv.Itoa(active.left()))
 	h.Set(prefix+"Reset", strconv.Itoa(reset))
+	return status
 }
 
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

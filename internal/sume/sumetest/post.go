@@ -10,11 +10,11 @@ import (
 
 // Codes of a 409.
 const (
-	CodeInProgress = "idempotency_in_progress" // a post with this key is still being answered
-	CodeMismatch   = "idempotency_conflict"    // the key belongs to another body
+	CodeInProgress = "idempotency_in_progress" // another post with this key is being answered
+	CodeMismatch   = "idempotency_conflict"    // another body has this key
 )
 
-// Where the answer to a post names the job.
+// The field with the job's id in the answer to a post.
 const (
 	IDInData        = ""           // data.job_id and data.job.id
 	IDInJob         = "job.id"     // job.id, without data
@@ -24,7 +24,7 @@ const (
 	IDNowhere       = "none"
 )
 
-// order is what one idempotency key bought.
+// order is a job that was bought with an idempotency key.
 type order struct {
 	body    string
 	jobID   string
@@ -38,28 +38,30 @@ func (a *API) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mu.Lock()
-	number := len(a.posts)
-	a.posts = append(a.posts, Post{Key: r.Header.Get("Idempotency-Key"), Body: string(body)})
-	a.hosts[r.Host] = key(r)
-	status := a.admit(w.Header(), r, a.options.PostsPerMinute, a.options.PostsPerDay, "post")
-	fault := Fault{}
-	if status == http.StatusOK {
-		fault = pick(a.postFaults, number+1)
-	}
-	var answer []byte
-	if status == http.StatusOK && (!fault.replaces() || fault.Make) {
-		status, answer = a.buy(number)
+	number := len(a.seen.Posts)
+	a.seen.Posts = append(a.seen.Posts, Post{Key: r.Header.Get("Idempotency-Key"), Body: string(body)})
+	a.seen.Hosts[r.Host] = key(r)
+	var (
+		status = http.StatusUnauthorized
+		fault  Fault
+		answer []byte
+	)
+	if a.authorized(r) {
+		status, fault = http.StatusOK, pick(a.postFaults, number+1)
+		if !fault.replaces() || fault.Make {
+			status, answer = a.buy(number)
+		}
 	}
 	wait := a.latency()
 	a.mu.Unlock()
 	arrived := pause(r, wait) && pause(r, fault.Delay)
 	a.mu.Lock()
-	if o := a.orders[a.posts[number].Key]; o != nil && status == http.StatusAccepted {
+	if o := a.orders[a.seen.Posts[number].Key]; o != nil && status == http.StatusAccepted {
 		o.pending = false
 	}
-	a.posts[number].Status = status
+	a.seen.Posts[number].Status = status
 	if fault.Status != 0 {
-		a.posts[number].Status = fault.Status
+		a.seen.Posts[number].Status = fault.Status
 	}
 	a.mu.Unlock()
 	if fault.Delay = 0; !arrived {
@@ -79,9 +81,9 @@ func (a *API) post(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, status, answer)
 }
 
-// buy finds or makes the job of a post. The caller holds the lock.
+// buy finds or creates the job of a post. The caller holds the lock.
 func (a *API) buy(number int) (status int, answer []byte) {
-	p := &a.posts[number]
+	p := &a.seen.Posts[number]
 	var video map[string]any
 	if err := json.Unmarshal([]byte(p.Body), &video); err != nil || len(video) == 0 {
 		return http.StatusUnprocessableEntity, errorBody(http.StatusUnprocessableEntity, "validation_error")
@@ -94,8 +96,8 @@ func (a *API) buy(number int) (status int, answer []byte) {
 	case hit && o.pending:
 		return http.StatusConflict, errorBody(http.StatusConflict, CodeInProgress)
 	case !hit:
-		a.billed++
-		o = &order{body: p.Body, jobID: "job_bought_" + strconv.Itoa(a.billed), pending: true}
+		a.seen.Billed++
+		o = &order{body: p.Body, jobID: "job_bought_" + strconv.Itoa(a.seen.Billed), pending: true}
 		a.orders[p.Key] = o
 		a.addJob(o.jobID, a.options.Bought)
 	}

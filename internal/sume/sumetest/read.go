@@ -1,12 +1,13 @@
 package sumetest
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
 )
 
-// visit is one read on its way.
+// visit is one read in flight.
 type visit struct {
 	api  *API
 	job  *job
@@ -17,14 +18,14 @@ type visit struct {
 func (a *API) read(w http.ResponseWriter, r *http.Request, id, path string) {
 	a.mu.Lock()
 	v, number := a.enter(r, id, path)
-	status := a.admit(w.Header(), r, a.options.ReadsPerMinute, a.options.ReadsPerDay, "read")
+	status := a.admit(w.Header(), r)
 	var (
 		body  []byte
 		fault Fault
 		wait  = a.latency()
 	)
 	if status == http.StatusOK {
-		a.answered++
+		a.seen.Answered++
 		fault = a.fault(id, v.job)
 		switch {
 		case fault.replaces():
@@ -51,7 +52,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, id, path string) {
 	}
 }
 
-// enter counts a read that begins. The caller holds the lock.
+// enter counts the start of a read. The caller holds the lock.
 func (a *API) enter(r *http.Request, id, path string) (*visit, int) {
 	j := a.jobs[id]
 	if j == nil {
@@ -61,28 +62,27 @@ func (a *API) enter(r *http.Request, id, path string) (*visit, int) {
 		}
 		a.jobs[id] = j
 	}
-	a.reads++
+	a.seen.Reads++
 	a.times = append(a.times, time.Now())
-	a.hosts[r.Host] = key(r)
-	a.inFlight++
-	a.maxInFlight = max(a.maxInFlight, a.inFlight)
+	a.seen.Hosts[r.Host] = key(r)
+	a.seen.InFlight++
+	a.seen.MaxInFlight = max(a.seen.MaxInFlight, a.seen.InFlight)
 	if j.now > 0 {
-		a.overlapping++
+		a.seen.Overlapping++
 	}
 	j.now++
 	j.seen.Reads++
 	j.seen.Path = path
-	j.seen.AtOnce = max(j.seen.AtOnce, j.now)
-	return &visit{api: a, job: j}, a.reads
+	return &visit{api: a, job: j}, a.seen.Reads
 }
 
-// unknown is the end of a job that was read though nobody added it.
+// unknown is the end of a job that was read but not added.
 const unknown = "\x00unknown"
 
 func (a *API) known(id string) bool { return a.jobs[id].plan.End != unknown }
 
-// leave counts a read that ends. It comes before the answer's last byte: a
-// client that has it may ask again at once.
+// leave counts the end of a read. It is called before the last byte of the
+// answer: after it the client may read again at once.
 func (v *visit) leave() {
 	v.api.mu.Lock()
 	defer v.api.mu.Unlock()
@@ -90,11 +90,11 @@ func (v *visit) leave() {
 		return
 	}
 	v.done = true
-	v.api.inFlight--
+	v.api.seen.InFlight--
 	v.job.now--
 }
 
-// errorCodes are the codes of the errors that the API answers with.
+// errorCodes are the codes of the API's errors, by HTTP status.
 var errorCodes = map[int]string{
 	http.StatusBadRequest:          "invalid_request",
 	http.StatusUnauthorized:        "unauthorized",
@@ -108,15 +108,7 @@ var errorCodes = map[int]string{
 }
 
 func writeError(w http.ResponseWriter, status int) {
-	code := errorCodes[status]
-	if code == "" {
-		code = "error"
-	}
-	writeCode(w, status, code)
-}
-
-func writeCode(w http.ResponseWriter, status int, code string) {
-	writeJSON(w, status, errorBody(status, code))
+	writeJSON(w, status, errorBody(status, cmp.Or(errorCodes[status], "error")))
 }
 
 func errorBody(status int, code string) []byte {

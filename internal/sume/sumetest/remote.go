@@ -38,7 +38,7 @@ func (r Remote) SetOptions(ctx context.Context, o Options) error {
 	return r.Put(ctx, "options", o)
 }
 
-// SetSecret puts a text secret under its id.
+// SetSecret stores a secret string under its id.
 func (r Remote) SetSecret(ctx context.Context, id, value string) error {
 	return r.Put(ctx, "secrets", map[string]Secret{id: {Value: value}})
 }

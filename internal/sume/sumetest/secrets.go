@@ -12,7 +12,7 @@ import (
 )
 
 // Secrets answers GetSecretValue of AWS Secrets Manager, in its JSON 1.1
-// protocol, for secrets held in memory. Credentials are not checked.
+// protocol, for secrets in memory. It does not check credentials.
 type Secrets struct {
 	mu       sync.Mutex
 	values   map[string]secret
@@ -27,18 +27,18 @@ type secret struct {
 	binary bool
 }
 
-// NewSecrets returns a manager without secrets.
+// NewSecrets returns an empty Secrets.
 func NewSecrets() *Secrets { return &Secrets{values: map[string]secret{}} }
 
-// Set puts a text secret, or a binary one, under its id in place of the one
-// that is there.
+// Set stores a secret, as a string or as binary data, in place of the one with
+// the same id.
 func (s *Secrets) Set(id, value string, binary bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.values[id] = secret{value, binary}
 }
 
-// Remove takes a secret away.
+// Remove deletes a secret.
 func (s *Secrets) Remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,21 +52,21 @@ func (s *Secrets) Throttle(n int) {
 	s.throttle = n
 }
 
-// Silence makes calls wait for an answer for ever, or ends that.
+// Silence turns on or off that calls get no answer.
 func (s *Secrets) Silence(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silent = on
 }
 
-// Fail answers every call with an internal error, or ends that.
+// Fail turns on or off that calls get an internal error.
 func (s *Secrets) Fail(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = on
 }
 
-// Calls returns how many calls came.
+// Calls returns the number of calls.
 func (s *Secrets) Calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Secrets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is a call's answer; the version changes with the value.
+// answer returns the response to a call. VersionId changes with the value.
 func (v secret) answer(id string) map[string]any {
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, v.value)

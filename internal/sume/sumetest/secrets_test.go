@@ -15,7 +15,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// manager returns secrets and AWS's own client of them, which tries once.
+// manager returns Secrets and an AWS client of it without retries.
 func manager(t *testing.T) (*sumetest.Secrets, *secretsmanager.Client) {
 	t.Helper()
 	s := sumetest.NewSecrets()
@@ -32,14 +32,14 @@ func get(ctx context.Context, c *secretsmanager.Client, id string) (*secretsmana
 	return c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(id)})
 }
 
-func TestSecretsAreServedToTheSDK(t *testing.T) {
+func TestSecrets_SDK(t *testing.T) {
 	t.Parallel()
 	s, c := manager(t)
 	s.Set("text", "one", false)
 	s.Set("binary", "\x00\xff", true)
 	text, err := get(t.Context(), c, "text")
 	if err != nil || aws.ToString(text.SecretString) != "one" || aws.ToString(text.Name) != "text" {
-		t.Errorf("got %+v, %v, want the text", text, err)
+		t.Errorf("got %+v, %v, want the string", text, err)
 	}
 	binary, err := get(t.Context(), c, "binary")
 	if err != nil || string(binary.SecretBinary) != "\x00\xff" || binary.SecretString != nil {
@@ -59,7 +59,7 @@ func TestSecretsAreServedToTheSDK(t *testing.T) {
 	}
 }
 
-func TestSecretsMisbehave(t *testing.T) {
+func TestSecrets_Faults(t *testing.T) {
 	t.Parallel()
 	code := func(err error) string {
 		var api smithy.APIError

@@ -3,6 +3,7 @@ package sumetest
 import (
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -36,22 +37,21 @@ func listen(h http.Handler, set func(*http.Server)) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and every connection to it, and waits for the handlers
-// that were at work.
+// Close stops the server, closes its connections and waits for the handlers.
 func (s *Server) Close() {
 	_ = s.http.Close()
 	s.busy.Wait()
 }
 
-// Handler serves all parts under one address: the API under /v1/, the control
-// endpoint under /_control/, Secrets Manager under everything else.
+// Handler serves all parts at one address: the API under /v1/, the control
+// endpoint under /_control/, Secrets Manager everywhere else.
 func Handler(a *API, s *Secrets) http.Handler {
 	mux := http.NewServeMux()
 	control := Control(a, s)
 	mux.Handle("/_control/", control)
 	mux.Handle("/", s)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.Path; len(path) >= 4 && path[:4] == "/v1/" { // the mux would clean an id's dots away
+		if path := r.URL.Path; strings.HasPrefix(path, "/v1/") { // the mux would remove the dots of an id
 			a.ServeHTTP(w, r)
 			return
 		}
