@@ -111,7 +111,7 @@ func TestUnusableSecretFailsTheRunInOneLineWithinSeconds(t *testing.T) {
 		"sume/binary":      {value: leaked, binary: true, want: "binary"},
 		"sume/twolines":    {value: leaked + "\n" + leaked, want: "control"},
 		"sume/othername":   {value: `{"key": "` + leaked + `"}`, want: "without api_key"},
-		"sume/number":      {value: `{"api_key": 7}`, want: "no text"},
+		"sume/number":      {value: `{"api_key": 7}`, want: "not a string"},
 		"sume/broken":      {value: `{"api_key": "` + leaked, want: "neither"},
 		"sume/quoted":      {value: `"` + leaked + `"`, want: "neither"},
 		"sume/inner":       {value: `{"api_key": "REPLACE_ME"}`, want: "placeholder"},

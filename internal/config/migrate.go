@@ -42,7 +42,7 @@ func (e *Errors) roles(r Roles) {
 	e.role(MigratePollerRole, r.Poller)
 	e.role(MigrateSubmitRole, r.Submit)
 	if r.Poller == r.Submit {
-		e.add(MigrateSubmitRole, "is the same as "+MigratePollerRole, "a role of its own, since each may do what it needs and no more")
+		e.add(MigrateSubmitRole, "is the same as "+MigratePollerRole, "another role, since each function has only the rights that it needs")
 	}
 	switch r.RoleAuth {
 	case RoleAuthIAM:

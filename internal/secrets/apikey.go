@@ -9,17 +9,17 @@ import (
 // Placeholder is what the stack puts into the secret that it makes.
 const Placeholder = "REPLACE_ME"
 
-// APIKey is the Sume API's key as one secret holds it: the key itself, or JSON
-// with api_key. It is safe for use by many callers.
+// APIKey is the key of the Sume API in a secret: the key itself, or JSON with
+// api_key. It is safe for concurrent use.
 type APIKey struct {
 	cache *Cache
 	id    string
 }
 
-// NewAPIKey returns the key kept in the secret with this id or ARN.
+// NewAPIKey returns the key in the secret with this id or ARN.
 func NewAPIKey(cache *Cache, id string) *APIKey { return &APIKey{cache: cache, id: id} }
 
-// Key returns the key, from memory where it is fresh. An error is an *Error.
+// Key returns the key, from the cache if it is fresh. An error is an *Error.
 func (k *APIKey) Key(ctx context.Context) (string, error) {
 	raw, err := k.cache.Get(ctx, k.id)
 	if err != nil {
@@ -28,12 +28,12 @@ func (k *APIKey) Key(ctx context.Context) (string, error) {
 	return k.extract(raw)
 }
 
-// Renew returns the key after rejected was refused: another that is known
-// already, or what one fetch brings, which can be the rejected one again.
+// Renew returns the key after rejected was refused: the cached one if it differs,
+// otherwise the one that a fetch brings, which can be the rejected one again.
 func (k *APIKey) Renew(ctx context.Context, rejected string) (string, error) {
 	raw, err := k.cache.renew(ctx, k.id, func(raw string) bool {
-		key, what := extract(raw)
-		return what != "" || key == rejected
+		key, problem := extract(raw)
+		return problem != "" || key == rejected
 	})
 	if err != nil {
 		return "", err
@@ -42,19 +42,19 @@ func (k *APIKey) Renew(ctx context.Context, rejected string) (string, error) {
 }
 
 func (k *APIKey) extract(raw string) (string, error) {
-	key, what := extract(raw)
-	if what != "" {
-		return "", &Error{ID: k.id, Reason: what}
+	key, problem := extract(raw)
+	if problem != "" {
+		return "", &Error{ID: k.id, Reason: problem}
 	}
 	return key, nil
 }
 
-// extract returns the key in a secret's text, or what is wrong with it.
-func extract(raw string) (key, what string) {
+// extract returns the key in a secret's value, or the problem with it.
+func extract(raw string) (key, problem string) {
 	key = strings.TrimSpace(raw)
 	if key != "" && strings.ContainsRune(`{["`, rune(key[0])) {
-		if key, what = member(key); what != "" {
-			return "", what
+		if key, problem = member(key); problem != "" {
+			return "", problem
 		}
 	}
 	switch {
@@ -63,13 +63,13 @@ func extract(raw string) (key, what string) {
 	case key == Placeholder:
 		return "", "still holds the placeholder " + Placeholder + "; put the API key into it"
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", "holds blanks, control or non-ASCII characters inside the API key"
+		return "", "holds whitespace, control or non-ASCII characters inside the API key"
 	}
 	return key, ""
 }
 
-// member returns api_key of a JSON object, spelled exactly so.
-func member(text string) (key, what string) {
+// member returns api_key of a JSON object. The name matches exactly.
+func member(text string) (key, problem string) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) != nil {
 		return "", "is neither a plain API key nor a JSON object with api_key"
@@ -80,7 +80,7 @@ func member(text string) (key, what string) {
 	}
 	var value *string
 	if json.Unmarshal(raw, &value) != nil || value == nil {
-		return "", "is JSON whose api_key is no text"
+		return "", "is JSON whose api_key is not a string"
 	}
 	return strings.TrimSpace(*value), ""
 }

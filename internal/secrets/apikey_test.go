@@ -27,7 +27,7 @@ func apiKey(values ...string) *secrets.APIKey {
 	return secrets.NewAPIKey(secrets.NewCache(&fixed{values}), "sume/key")
 }
 
-func TestKeyIsTheTextOrItsMember(t *testing.T) {
+func TestKey(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{
 		"plain":            "sk_1",
@@ -41,7 +41,7 @@ func TestKeyIsTheTextOrItsMember(t *testing.T) {
 	}
 }
 
-func TestKeyThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
+func TestKey_Invalid(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		"":                             "sume/key: is empty",
@@ -49,14 +49,14 @@ func TestKeyThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
 		`{"api_key": ""}`:              "sume/key: is empty",
 		"REPLACE_ME":                   "sume/key: still holds the placeholder REPLACE_ME",
 		`{"api_key": "REPLACE_ME\n"}`:  "sume/key: still holds the placeholder REPLACE_ME",
-		"hunter2\nhunter2":             "sume/key: holds blanks, control",
-		"hunter2 hunter2":              "sume/key: holds blanks, control",
-		"hunter2\x00":                  "sume/key: holds blanks, control",
-		"hunter2ü":                     "sume/key: holds blanks, control",
-		"\xef\xbb\xbfhunter2":          "sume/key: holds blanks, control",
+		"hunter2\nhunter2":             "sume/key: holds whitespace, control",
+		"hunter2 hunter2":              "sume/key: holds whitespace, control",
+		"hunter2\x00":                  "sume/key: holds whitespace, control",
+		"hunter2ü":                     "sume/key: holds whitespace, control",
+		"\xef\xbb\xbfhunter2":          "sume/key: holds whitespace, control",
 		`{"API_KEY": "hunter2"}`:       "sume/key: is JSON without api_key",
-		`{"api_key": {"v":"hunter2"}}`: "sume/key: is JSON whose api_key is no text",
-		`{"api_key": null}`:            "sume/key: is JSON whose api_key is no text",
+		`{"api_key": {"v":"hunter2"}}`: "sume/key: is JSON whose api_key is not a string",
+		`{"api_key": null}`:            "sume/key: is JSON whose api_key is not a string",
 		`{"api_key": "hunter2"`:        "sume/key: is neither",
 		`"hunter2"`:                    "sume/key: is neither",
 		`["hunter2"]`:                  "sume/key: is neither",
@@ -67,13 +67,13 @@ func TestKeyThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
 			t.Errorf("%q: error %v, want one line %s…", raw, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("the key stands in %v", err)
+			t.Errorf("the error holds the key: %v", err)
 		}
 	}
 }
 
-// Field case 21: the key was rotated while the old one is cached.
-func TestRenewFollowsARotation(t *testing.T) {
+// The key is rotated while the old one is cached.
+func TestRenew_Rotated(t *testing.T) {
 	t.Parallel()
 	key := apiKey(`{"api_key": "old"}`, `{"api_key": "new"}`, "newer")
 	if got, err := key.Key(t.Context()); got != "old" || err != nil {
@@ -86,7 +86,7 @@ func TestRenewFollowsARotation(t *testing.T) {
 	}
 }
 
-func TestRenewOfAKeyRefusedForGoodReturnsItAgain(t *testing.T) {
+func TestRenew_SameKey(t *testing.T) {
 	t.Parallel()
 	key := apiKey("old", "old", "new")
 	for range 3 {
@@ -96,7 +96,7 @@ func TestRenewOfAKeyRefusedForGoodReturnsItAgain(t *testing.T) {
 	}
 }
 
-func TestRenewToAPlaceholderIsAnError(t *testing.T) {
+func TestRenew_Placeholder(t *testing.T) {
 	t.Parallel()
 	key := apiKey("old", "REPLACE_ME")
 	if _, err := key.Key(t.Context()); err != nil {
@@ -107,7 +107,7 @@ func TestRenewToAPlaceholderIsAnError(t *testing.T) {
 	}
 }
 
-func TestLoginIsReadAsRDSKeepsIt(t *testing.T) {
+func TestLogin(t *testing.T) {
 	t.Parallel()
 	const odd = `p# %?/:@[ "q`
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestLoginIsReadAsRDSKeepsIt(t *testing.T) {
 	}
 }
 
-func TestLoginThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
+func TestLogin_Invalid(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		"":                                    "db: is no JSON object",
@@ -140,7 +140,7 @@ func TestLoginThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
 		`{"username": "app"}`:                 "db: has no username or no password",
 		`{"username": "app", "password": ""}`: "db: has no username or no password",
 		`{"Username": "app", "password": "hunter2"}`:              "db: has no username or no password",
-		`{"username": "app", "password": ["hunter2"]}`:            "db: its password is no text",
+		`{"username": "app", "password": ["hunter2"]}`:            "db: its password is not a string",
 		`{"username": "app", "password": "hunter2", "port": 0}`:   "db: its port is no number",
 		`{"username": "app", "password": "hunter2", "port": "x"}`: "db: its port is no number",
 	} {
@@ -151,7 +151,7 @@ func TestLoginThatCannotBeOneIsAnErrorOfOneLine(t *testing.T) {
 	}
 }
 
-func TestRenewLoginFollowsARotation(t *testing.T) {
+func TestRenewLogin_Rotated(t *testing.T) {
 	t.Parallel()
 	c := secrets.NewCache(&fixed{[]string{
 		`{"username": "app", "password": "old"}`, `{"username": "app", "password": "new"}`,

@@ -1,9 +1,8 @@
-// Package secrets reads secrets from AWS Secrets Manager and keeps them in
-// memory for a few minutes. A value that is kept goes on serving while a newer
-// one cannot be had. Everything happens within a caller's call: an idle sandbox
-// has nothing running.
+// Package secrets reads secrets from AWS Secrets Manager and caches them for a few
+// minutes. A cached value stays in use while a newer one cannot be read. There is
+// no background work: an idle sandbox runs nothing.
 //
-// Errors name the secret by its id and say what to look at; none holds a value.
+// Errors name the secret by its id and say what to check; none holds a value.
 package secrets
 
 import (
@@ -22,22 +21,22 @@ const (
 
 // Fetcher reads the current value of a secret.
 type Fetcher interface {
-	// Fetch returns the text of the secret; an error is an *Error.
+	// Fetch returns the value of the secret; an error is an *Error.
 	Fetch(ctx context.Context, id string) (string, error)
 }
 
-// Cache keeps secrets. Its methods may be called at the same time; callers that
-// want the same secret share one fetch.
+// Cache caches secrets. Its methods are safe for concurrent use. Callers that want
+// the same secret share one fetch.
 type Cache struct {
 	fetcher Fetcher
 	mu      sync.Mutex
 	entries map[string]*entry
 }
 
-// entry is one secret. Who holds turn may fetch and change the rest.
+// entry is one secret. Only the holder of turn may fetch it and use the rest.
 type entry struct {
 	turn    chan struct{}
-	fetches atomic.Int64 // finished ones, good or bad
+	fetches atomic.Int64 // finished ones, successful or not
 
 	value    string
 	known    bool
@@ -53,8 +52,8 @@ func NewCache(f Fetcher) *Cache {
 	return &Cache{fetcher: f, entries: map[string]*entry{}}
 }
 
-// Get returns the secret, at most five minutes old, or older where a newer one
-// cannot be had. An error is an *Error, or ctx's.
+// Get returns the secret, at most five minutes old, or older if a newer one cannot
+// be read. An error is an *Error, or ctx's.
 func (c *Cache) Get(ctx context.Context, id string) (string, error) {
 	e := c.entry(id)
 	seen := e.fetches.Load()
@@ -76,10 +75,10 @@ func (c *Cache) Get(ctx context.Context, id string) (string, error) {
 	return e.value, nil
 }
 
-// Renew returns the secret after its value was refused somewhere. A kept value
-// that differs from the rejected one is the answer; else the secret is read
-// anew, once, and until Rearm (or half a minute) no further time where that
-// brought the rejected value again or nothing.
+// Renew returns the secret after its value was rejected somewhere. If the cached
+// value is another one, it returns that. Otherwise it reads the secret again. If
+// that brings the rejected value or an error, it does not read it once more until
+// Rearm is called or half a minute has passed.
 func (c *Cache) Renew(ctx context.Context, id, rejected string) (string, error) {
 	return c.renew(ctx, id, func(value string) bool { return value == rejected })
 }
@@ -103,8 +102,8 @@ func (c *Cache) renew(ctx context.Context, id string, rejected func(value string
 	return e.value, err
 }
 
-// Rearm lets the next renewal of each secret read it anew: for the start of an
-// invocation, so that a rotation one run came too early for is seen by the next.
+// Rearm allows the next Renew of each secret to read it again. It is called at the
+// start of an invocation, so that it sees a rotation that the previous one missed.
 func (c *Cache) Rearm() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,8 +128,8 @@ func (c *Cache) entry(id string) *entry {
 	return e
 }
 
-// fetch reads the secret; e's turn is held. A fetch that the caller's own end
-// cut short is not held against the secret.
+// fetch reads the secret. The caller holds e's turn. A fetch that ended with ctx
+// does not count as an error of the secret.
 func (c *Cache) fetch(ctx context.Context, id string, e *entry) error {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"sumepoller/internal/secrets"
 )
 
-// store is a secret whose reads take a second of the bubble's time.
+// store is a secret whose fetch takes a second of the bubble's time.
 type store struct {
 	mu      sync.Mutex
 	value   string
@@ -40,7 +40,7 @@ func (s *store) Fetch(ctx context.Context, _ string) (string, error) {
 
 var errDown = errors.New("down")
 
-func TestGetReadsASecretOnceInFiveMinutes(t *testing.T) {
+func TestGet_Cached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{value: "one"}
@@ -55,7 +55,7 @@ func TestGetReadsASecretOnceInFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestGetGoesOnServingWhileRefreshingFails(t *testing.T) {
+func TestGet_StaleWhileFetchFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{value: "one"}
@@ -76,7 +76,7 @@ func TestGetGoesOnServingWhileRefreshingFails(t *testing.T) {
 	})
 }
 
-func TestGetSharesOneFetchGoodOrBad(t *testing.T) {
+func TestGet_SharedFetch(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"good": nil, "bad": errDown} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestGetSharesOneFetchGoodOrBad(t *testing.T) {
 	}
 }
 
-func TestGetAfterAFailureWithNothingKeptAsksAgain(t *testing.T) {
+func TestGet_RetryAfterError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{err: errDown}
@@ -112,7 +112,7 @@ func TestGetAfterAFailureWithNothingKeptAsksAgain(t *testing.T) {
 	})
 }
 
-func TestGetGivesUpOnASilentStoreWithinSeconds(t *testing.T) {
+func TestGet_NoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := secrets.NewCache(silent{})
@@ -126,7 +126,7 @@ func TestGetGivesUpOnASilentStoreWithinSeconds(t *testing.T) {
 	})
 }
 
-func TestGetWaitsNoLongerThanItsCaller(t *testing.T) {
+func TestGet_CallerCanceled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{value: "one"}
@@ -147,7 +147,7 @@ func TestGetWaitsNoLongerThanItsCaller(t *testing.T) {
 	})
 }
 
-func TestRenewFetchesOncePerRejectedValueAndRun(t *testing.T) {
+func TestRenew_OncePerRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{value: "old"}
@@ -172,7 +172,7 @@ func TestRenewFetchesOncePerRejectedValueAndRun(t *testing.T) {
 	})
 }
 
-func TestRenewTellsAFailureOnceFetchedToAll(t *testing.T) {
+func TestRenew_ErrorShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{value: "old"}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Login is a database's secret in the form that RDS keeps. Host, Port and Name
-// are zero where the secret lacks them: the one RDS manages holds only
-// Username and Password.
+// Login is a database's secret in the form of RDS. Host, Port and Name are zero if
+// the secret does not have them: the one that RDS manages holds only Username and
+// Password.
 type Login struct {
 	Username string
 	Password string // for no log and no error
@@ -21,8 +21,8 @@ type Login struct {
 // String returns the login without its password.
 func (l Login) String() string { return l.Username + "@" + l.Host + "/" + l.Name }
 
-// Login returns the login kept in the secret with this id or ARN, from memory
-// where it is fresh. An error is an *Error.
+// Login returns the login in the secret with this id or ARN, from the cache if it
+// is fresh. An error is an *Error.
 func (c *Cache) Login(ctx context.Context, id string) (Login, error) {
 	raw, err := c.Get(ctx, id)
 	if err != nil {
@@ -31,13 +31,13 @@ func (c *Cache) Login(ctx context.Context, id string) (Login, error) {
 	return loginOf(id, raw)
 }
 
-// RenewLogin returns the login after the password of rejected was refused:
-// another that is known already, or what one fetch brings, which can be the
+// RenewLogin returns the login after the password of rejected was refused: the
+// cached one if it differs, otherwise the one that a fetch brings, which can be the
 // rejected one again.
 func (c *Cache) RenewLogin(ctx context.Context, id string, rejected Login) (Login, error) {
 	raw, err := c.renew(ctx, id, func(raw string) bool {
-		login, what := ParseLogin(raw)
-		return what != "" || login == rejected
+		login, problem := ParseLogin(raw)
+		return problem != "" || login == rejected
 	})
 	if err != nil {
 		return Login{}, err
@@ -46,16 +46,16 @@ func (c *Cache) RenewLogin(ctx context.Context, id string, rejected Login) (Logi
 }
 
 func loginOf(id, raw string) (Login, error) {
-	login, what := ParseLogin(raw)
-	if what != "" {
-		return Login{}, &Error{ID: id, Reason: what}
+	login, problem := ParseLogin(raw)
+	if problem != "" {
+		return Login{}, &Error{ID: id, Reason: problem}
 	}
 	return login, nil
 }
 
-// ParseLogin reads a secret's text; what says in one line, without any value,
-// why that is no login.
-func ParseLogin(raw string) (login Login, what string) {
+// ParseLogin reads a secret's value. problem says in one line, without any value,
+// why it is no login.
+func ParseLogin(raw string) (login Login, problem string) {
 	const form = "want JSON with username and password as RDS keeps it"
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(raw), &object) != nil || object == nil {
@@ -72,7 +72,7 @@ func ParseLogin(raw string) (login Login, what string) {
 		}
 		var number json.Number
 		if field.name != "port" || json.Unmarshal(value, &number) != nil {
-			return Login{}, "its " + field.name + " is no text; " + form
+			return Login{}, "its " + field.name + " is not a string; " + form
 		}
 		port = number.String()
 	}

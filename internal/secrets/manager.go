@@ -32,10 +32,10 @@ func NewManager(ctx context.Context) (*Manager, error) {
 }
 
 // NewManagerFrom returns a manager over a given configuration of the SDK.
-// Throttling and broken connections are tried again while the fetch's time lasts.
+// It retries throttled calls and broken connections within the time of a fetch.
 func NewManagerFrom(cfg aws.Config) *Manager {
-	// A fetch comes once in minutes; a connection kept over the sleep of a
-	// sandbox would be a dead one.
+	// A fetch happens once in minutes. A connection that is kept while the sandbox
+	// is frozen would be dead.
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	return &Manager{client: secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) {
 		o.HTTPClient = client
@@ -47,7 +47,7 @@ func NewManagerFrom(cfg aws.Config) *Manager {
 	})}
 }
 
-// Fetch returns the text of the secret's current version.
+// Fetch returns the secret string of the current version.
 func (m *Manager) Fetch(ctx context.Context, id string) (string, error) {
 	out, err := m.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &id})
 	if err != nil {
@@ -59,8 +59,8 @@ func (m *Manager) Fetch(ctx context.Context, id string) (string, error) {
 	return *out.SecretString, nil
 }
 
-// Error is a secret that cannot be read or used. Its text is one line and holds
-// no value.
+// Error is a secret that cannot be read or used. It is one line and holds no
+// value.
 type Error struct {
 	ID     string // the secret's id or ARN
 	Reason string
@@ -110,7 +110,7 @@ func apiReason(code string) string {
 	return fmt.Sprintf("Secrets Manager answers %.64q%s", code, hint)
 }
 
-// root returns the text of the innermost error, which names no address.
+// root returns the message of the innermost error, which holds no address.
 func root(err error) string {
 	for {
 		inner := errors.Unwrap(err)

@@ -18,7 +18,7 @@ import (
 	"sumepoller/internal/secrets"
 )
 
-func TestFetchReturnsTheTextAsItIs(t *testing.T) {
+func TestFetch(t *testing.T) {
 	t.Parallel()
 	m := manager(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -32,7 +32,7 @@ func TestFetchReturnsTheTextAsItIs(t *testing.T) {
 	}
 }
 
-func TestFetchThrottledTwiceSucceeds(t *testing.T) {
+func TestFetch_Throttled(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	m := manager(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -47,7 +47,7 @@ func TestFetchThrottledTwiceSucceeds(t *testing.T) {
 	}
 }
 
-func TestFetchSaysInOneLineWhatIsWrong(t *testing.T) {
+func TestFetch_Errors(t *testing.T) {
 	t.Parallel()
 	failing := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { answer(w, status, body) }
@@ -76,8 +76,8 @@ func TestFetchSaysInOneLineWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Field case 22: no endpoint in the VPC.
-func TestFetchFromASilentEndpointNamesTheSecretAndTheCause(t *testing.T) {
+// The VPC has no endpoint for Secrets Manager.
+func TestFetch_NoAnswer(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
 	m := manager(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestFetchFromASilentEndpointNamesTheSecretAndTheCause(t *testing.T) {
 	line(t, err, "VPC endpoint")
 }
 
-func TestFetchFromAClosedPortNamesTheCause(t *testing.T) {
+func TestFetch_ConnectionRefused(t *testing.T) {
 	t.Parallel()
 	const address = "http://127.0.0.1:1"
 	_, err := managerAt(address).Fetch(t.Context(), "sume/key")

@@ -51,7 +51,7 @@ func agreesWithMap(t *testing.T, body []byte, want sume.Decoded) {
 	}
 	got, err := sume.Decode(again, "job_1")
 	if err != nil || got.Terminal != want.Terminal || got.Status != want.Status {
-		t.Errorf("written anew: got %+v, %v, want %+v", got, err, want)
+		t.Errorf("encoded again: got %+v, %v, want %+v", got, err, want)
 	}
 }
 

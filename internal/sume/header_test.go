@@ -15,7 +15,7 @@ import (
 
 const date = "Mon, 02 Nov 2026 10:00:00 GMT"
 
-// Field case 18.
+// Retry-After can be seconds or a date.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const none = -1
@@ -55,7 +55,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestStatusTellsTheWindow(t *testing.T) {
+func TestStatus_Window(t *testing.T) {
 	t.Parallel()
 	header := func(prefix, limit, remaining, reset string) map[string]string {
 		h := map[string]string{"Date": date}
@@ -110,7 +110,7 @@ func TestStatusTellsTheWindow(t *testing.T) {
 	}
 }
 
-func TestStatusTellsTheAge(t *testing.T) {
+func TestStatus_Age(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{
 		"3600": time.Hour, " 7 , 20": 7 * time.Second, "0": 0, "-1": 0, "1.5": 0, "old": 0, "": 0,

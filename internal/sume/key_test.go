@@ -14,8 +14,8 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field case 21.
-func TestStatusWithARefusedKey(t *testing.T) {
+// The key is rotated while the old one is cached.
+func TestStatus_KeyRefused(t *testing.T) {
 	t.Parallel()
 	const newer = "sk_test_newer"
 	for name, tt := range map[string]struct {
@@ -65,7 +65,7 @@ func (f keysFunc) Key(ctx context.Context) (string, error) { return f(ctx) }
 
 func (f keysFunc) Renew(ctx context.Context, _ string) (string, error) { return f(ctx) }
 
-func TestStatusWithoutAKeySendsNothing(t *testing.T) {
+func TestStatus_NoKey(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]sume.Keys{
 		"that can be had":    keysFunc(func(context.Context) (string, error) { return "", errors.New("secret: down") }),
@@ -111,7 +111,7 @@ func TestStatusWithoutAKeySendsNothing(t *testing.T) {
 	})
 }
 
-func TestKeyGoesToTheConfiguredHostAlone(t *testing.T) {
+func TestKey_NotSentAfterRedirect(t *testing.T) {
 	t.Parallel()
 	other := sumetest.New(sumetest.Options{Unknown: &sumetest.Plan{}})
 	elsewhere := listen(t, other)
@@ -145,7 +145,7 @@ func TestKeyGoesToTheConfiguredHostAlone(t *testing.T) {
 	}
 }
 
-func TestNewClientRefuses(t *testing.T) {
+func TestNewClient_Invalid(t *testing.T) {
 	t.Parallel()
 	good := sume.Config{BaseURL: "https://api.sume.com/v1", KeyHeader: "X-Api-Key: ", Timeout: time.Second}
 	for name, change := range map[string]func(*sume.Config){

@@ -14,7 +14,7 @@ import (
 )
 
 // Not parallel: it looks at the memory of the whole process.
-func TestMemoryWith64AnswersOfOneMiBInFlight(t *testing.T) {
+func TestMemory_LargeAnswers(t *testing.T) {
 	large := append(bytes.Repeat([]byte(" "), sume.MaxBody-40), `{"terminal":true,"status":"completed"}`...)
 	var arrived sync.WaitGroup
 	arrived.Add(64)
@@ -45,7 +45,7 @@ func TestMemoryWith64AnswersOfOneMiBInFlight(t *testing.T) {
 }
 
 // Not parallel: it looks at the memory of the whole process.
-func TestMemoryUnderCompressedBombs(t *testing.T) {
+func TestMemory_CompressedBombs(t *testing.T) {
 	a, c := api(t, sumetest.Options{})
 	a.SetFault("job_1", sumetest.Fault{Size: 1 << 30, Gzip: true})
 	before := heap()

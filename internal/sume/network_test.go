@@ -18,7 +18,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestStatusWithoutAServer(t *testing.T) {
+func TestStatus_NoServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestStatusWithoutAServer(t *testing.T) {
 
 // A row whose read kills its connection is repeated once by net/http, and not
 // once for each connection that is kept.
-func TestStatusIsRepeatedAtMostOnceOnKeptConnections(t *testing.T) {
+func TestStatus_SentAtMostTwice(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{sumetest.BreakReset, sumetest.BreakClose} {
 		t.Run(how, func(t *testing.T) {
@@ -76,7 +76,7 @@ func warm(t *testing.T, a *sumetest.API, c *sume.Client) {
 	all.Wait()
 }
 
-func TestStatusOverAKeptConnectionThatDied(t *testing.T) {
+func TestStatus_DeadConnection(t *testing.T) {
 	t.Parallel()
 	a, c := api(t, sumetest.Options{})
 	for range 20 {
@@ -100,7 +100,7 @@ func secure(t *testing.T, h http.Handler) (url string, pool *x509.CertPool) {
 	return s.URL, pool
 }
 
-func TestStatusOverTLS(t *testing.T) {
+func TestStatus_TLS(t *testing.T) {
 	t.Parallel()
 	a := sumetest.New(sumetest.Options{})
 	a.AddJob("job_1", sumetest.Plan{})
@@ -155,8 +155,8 @@ func TestStatusOverTLS(t *testing.T) {
 	})
 }
 
-// Each id is one escaped segment of its own path, or is never sent.
-func TestStatusSendsEachIDAtItsOwnPath(t *testing.T) {
+// Each id is one escaped segment of a path, or is never sent.
+func TestStatus_Path(t *testing.T) {
 	t.Parallel()
 	a := sumetest.New(sumetest.Options{Unknown: &sumetest.Plan{}})
 	c := connect(t, listen(t, a))

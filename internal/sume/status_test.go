@@ -13,8 +13,8 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Each odd answer of a reachable server, field cases 13, 19 and 20 among them.
-func TestStatusOfAnOddAnswerIsAFault(t *testing.T) {
+// Each kind of unusable answer is a read error of its class.
+func TestStatus_ReadErrors(t *testing.T) {
 	t.Parallel()
 	const done = `{"terminal":true,"status":"completed"}`
 	html := map[string]string{"Content-Type": "text/html"}
@@ -89,7 +89,7 @@ func TestStatusOfAnOddAnswerIsAFault(t *testing.T) {
 	}
 }
 
-func TestStatusFollowsAJobToItsEnd(t *testing.T) {
+func TestStatus_UntilFinished(t *testing.T) {
 	t.Parallel()
 	for _, flat := range []bool{false, true} {
 		a, c := api(t, sumetest.Options{})
@@ -113,7 +113,7 @@ func TestStatusFollowsAJobToItsEnd(t *testing.T) {
 	}
 }
 
-func TestStatusReadsACompressedOrLargeAnswer(t *testing.T) {
+func TestStatus_CompressedOrLarge(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]sumetest.Fault{
 		"compressed":            {Gzip: true},
@@ -139,7 +139,7 @@ func TestStatusReadsACompressedOrLargeAnswer(t *testing.T) {
 	}
 }
 
-func TestRequestIDIsCleaned(t *testing.T) {
+func TestRequestID(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ body, header, want string }{
 		"in the body":            {`{"request_id":"req_1"}`, "req_2", "req_1"},

@@ -11,8 +11,6 @@ import (
 	"sumepoller/internal/submit"
 )
 
-type postError = submit.PostError
-
 // Submit makes the paid post; see submit.Poster for its contract. Only ctx
 // bounds its time: a post that was cut off may have bought the job.
 func (c *Client) Submit(ctx context.Context, key string, body []byte) (submit.Answer, error) {
@@ -21,7 +19,7 @@ func (c *Client) Submit(ctx context.Context, key string, body []byte) (submit.An
 	}
 	var (
 		answer submit.Answer
-		failed *postError
+		failed *submit.PostError
 	)
 	err := c.withKey(ctx, func(apiKey string, h http.Header) bool {
 		answer, failed = c.post(ctx, key, body, apiKey, h)
@@ -40,7 +38,7 @@ func fitsHeader(key string) bool {
 	return key != "" && key == strings.TrimSpace(key) && !strings.ContainsFunc(key, foreign)
 }
 
-func (c *Client) post(ctx context.Context, key string, body []byte, apiKey string, h http.Header) (submit.Answer, *postError) {
+func (c *Client) post(ctx context.Context, key string, body []byte, apiKey string, h http.Header) (submit.Answer, *submit.PostError) {
 	h = h.Clone()
 	h.Set("Content-Type", "application/json")
 	h.Set("Idempotency-Key", key)
@@ -53,8 +51,8 @@ func (c *Client) post(ctx context.Context, key string, body []byte, apiKey strin
 }
 
 // unanswered returns the error of a post without a complete response.
-func unanswered(ctx context.Context, err error) *postError {
-	failed := &postError{RetryAfter: -1, Reason: "cut off"}
+func unanswered(ctx context.Context, err error) *submit.PostError {
+	failed := &submit.PostError{RetryAfter: -1, Reason: "cut off"}
 	var e *exchangeError
 	switch {
 	case errors.As(err, &e):
@@ -66,7 +64,7 @@ func unanswered(ctx context.Context, err error) *postError {
 }
 
 // bought reads a response to a post.
-func (r *response) bought(ctx context.Context, apiKey string) (submit.Answer, *postError) {
+func (r *response) bought(ctx context.Context, apiKey string) (submit.Answer, *submit.PostError) {
 	class, reason := classOf(r.status)
 	if r.broken != nil {
 		return submit.Answer{}, unanswered(ctx, r.broken)
@@ -82,7 +80,7 @@ func (r *response) bought(ctx context.Context, apiKey string) (submit.Answer, *p
 		}
 		reason = "no job id"
 	}
-	failed := &postError{
+	failed := &submit.PostError{
 		HTTPStatus: r.status,
 		RequestID:  r.requestID(isJSON, apiKey),
 		RetryAfter: retryAfter(r.header),

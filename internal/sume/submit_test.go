@@ -18,17 +18,17 @@ import (
 
 const video = `{"model": "sora",  "prompt": "ein Bär <&>"}`
 
-// refused returns err as a fault of a post.
+// refused returns err as the error of a post.
 func refused(t testing.TB, err error) *submit.PostError {
 	t.Helper()
 	var f *submit.PostError
 	if !errors.As(err, &f) {
-		t.Fatalf("got error %v, want a fault", err)
+		t.Fatalf("got error %v, want the error of a post", err)
 	}
 	return f
 }
 
-func TestSubmitBuysOneJobPerKey(t *testing.T) {
+func TestSubmit(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{sumetest.IDInData, sumetest.IDInJob, sumetest.IDPlain, sumetest.IDFlat, sumetest.IDOnlyInRequest} {
 		t.Run("named in "+field, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestSubmitBuysOneJobPerKey(t *testing.T) {
 	}
 }
 
-func TestSubmitRefused(t *testing.T) {
+func TestSubmit_Errors(t *testing.T) {
 	t.Parallel()
 	coded := func(status int, code string) submit.PostError {
 		return submit.PostError{HTTPStatus: status, Code: code, Message: http.StatusText(status), RequestID: "req_error", RetryAfter: -1}
@@ -100,7 +100,7 @@ func TestSubmitRefused(t *testing.T) {
 	}
 }
 
-func TestSubmitTakesTheFirstOfTheFieldsThatNameTheJob(t *testing.T) {
+func TestSubmit_JobIDField(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"data":{"job_id":"a","job":{"id":"b"},"id":"c","request_id":"d"},"job_id":"e"}`:     "a",
@@ -123,7 +123,7 @@ func TestSubmitTakesTheFirstOfTheFieldsThatNameTheJob(t *testing.T) {
 	}
 }
 
-func TestSubmitAtOnce(t *testing.T) {
+func TestSubmit_Concurrent(t *testing.T) {
 	t.Parallel()
 	a, c := api(t, sumetest.Options{Latency: 50 * time.Millisecond})
 	var all sync.WaitGroup
@@ -148,7 +148,7 @@ func TestSubmitAtOnce(t *testing.T) {
 	}
 }
 
-func TestSubmitWithARotatedKeyPostsAgainWithTheNewOne(t *testing.T) {
+func TestSubmit_KeyRotated(t *testing.T) {
 	t.Parallel()
 	a := sumetest.New(sumetest.Options{Keys: []string{"sk_test_newer"}})
 	keys := fixedKeys{key: testKey, renew: func(context.Context, string) (string, error) { return "sk_test_newer", nil }}
@@ -161,7 +161,7 @@ func TestSubmitWithARotatedKeyPostsAgainWithTheNewOne(t *testing.T) {
 	}
 }
 
-func TestSubmitEndsWithItsContext(t *testing.T) {
+func TestSubmit_ContextEnds(t *testing.T) {
 	t.Parallel()
 	a, c := api(t, sumetest.Options{})
 	a.SetPostFault(sumetest.Fault{Break: sumetest.BreakHang, Make: true, Times: 1})
@@ -177,7 +177,7 @@ func TestSubmitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestSubmitRefusesAKeyThatAHeaderWouldChange(t *testing.T) {
+func TestSubmit_InvalidKey(t *testing.T) {
 	t.Parallel()
 	a, c := api(t, sumetest.Options{})
 	for _, key := range []string{"", " a", "a ", "a\nb", "ä", "\x00"} {
@@ -191,7 +191,7 @@ func TestSubmitRefusesAKeyThatAHeaderWouldChange(t *testing.T) {
 }
 
 // Nothing of an error's code and message can be put together to a URL or the key.
-func TestSubmitRedactsAnError(t *testing.T) {
+func TestSubmit_Redacted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"no credits left, buy some and/or wait 1/2 hour.":      "no credits left, buy some and/or wait 1/2 hour.",

@@ -70,12 +70,12 @@ func connectWith(t testing.TB, cfg sume.Config, keys sume.Keys) *sume.Client {
 	return c
 }
 
-// fault returns err as a fault, and fails the test where it is none.
+// fault returns err as a read error, and fails the test if it is another error.
 func fault(t testing.TB, err error) *poller.ReadError {
 	t.Helper()
 	var f *poller.ReadError
 	if !errors.As(err, &f) {
-		t.Fatalf("got error %v, want a fault", err)
+		t.Fatalf("got error %v, want a read error", err)
 	}
 	return f
 }

@@ -24,7 +24,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestStatusTimesOutAtEachStage(t *testing.T) {
+func TestStatus_Timeout(t *testing.T) {
 	t.Parallel()
 	drip := sumetest.Fault{Drip: time.Hour}
 	for name, tt := range map[string]struct {
@@ -64,7 +64,7 @@ func TestStatusTimesOutAtEachStage(t *testing.T) {
 	}
 }
 
-func TestStatusThatFailedByItsStatusKeepsItsClassWhenTheBodyDrips(t *testing.T) {
+func TestStatus_ErrorWithSlowBody(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]poller.Class{401: poller.Unauthorized, 404: poller.HTTP4xx, 429: poller.RateLimited, 500: poller.HTTP5xx} {
 		t.Run(string(want), func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestStatusThatFailedByItsStatusKeepsItsClassWhenTheBodyDrips(t *testing.T) 
 	}
 }
 
-func TestStatusUnderAnEndedContext(t *testing.T) {
+func TestStatus_ContextEnds(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]sumetest.Fault{
 		"in the header": {Break: sumetest.BreakHang},

@@ -48,7 +48,7 @@ func speak(t *testing.T, serve func(conn net.Conn, in *bufio.Reader)) (url strin
 	return "http://" + l.Addr().String()
 }
 
-// answers sends a text for each request until the client leaves.
+// answers sends a string for each request until the client disconnects.
 func answers(text string) func(net.Conn, *bufio.Reader) {
 	return func(conn net.Conn, in *bufio.Reader) {
 		for {
@@ -61,7 +61,7 @@ func answers(text string) func(net.Conn, *bufio.Reader) {
 }
 
 // What no handler sends: each read comes to one end.
-func TestStatusOddWire(t *testing.T) {
+func TestStatus_InvalidHTTP(t *testing.T) {
 	t.Parallel()
 	const ok, typed, long = "HTTP/1.1 200 OK\r\n", "Content-Type: application/json\r\n", "Content-Length: 38\r\n"
 	for name, tt := range map[string]struct {
@@ -97,7 +97,7 @@ func TestStatusOddWire(t *testing.T) {
 	}
 }
 
-// endless sends a text again and again.
+// endless sends a string again and again.
 func endless(text string) func(net.Conn, *bufio.Reader) {
 	return func(conn net.Conn, in *bufio.Reader) {
 		if _, err := http.ReadRequest(in); err != nil {
@@ -111,7 +111,7 @@ func endless(text string) func(net.Conn, *bufio.Reader) {
 	}
 }
 
-func TestStatusClosedBetweenAnswers(t *testing.T) {
+func TestStatus_ClosedBetweenAnswers(t *testing.T) {
 	t.Parallel()
 	c := connect(t, speak(t, func(conn net.Conn, in *bufio.Reader) {
 		if _, err := http.ReadRequest(in); err == nil {
@@ -126,7 +126,7 @@ func TestStatusClosedBetweenAnswers(t *testing.T) {
 }
 
 // A server that answers before it was asked is lost, or right by chance.
-func TestStatusAnsweredBeforeAsked(t *testing.T) {
+func TestStatus_UnsolicitedAnswer(t *testing.T) {
 	t.Parallel()
 	c := connect(t, speak(t, func(conn net.Conn, in *bufio.Reader) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 38\r\n\r\n"+finished)
