@@ -19,19 +19,19 @@ import (
 // Options say how an API behaves. The zero value accepts every key, has no limit
 // and answers at once.
 type Options struct {
-	Seed       uint64        `json:"seed"`        // of the random latencies
-	Keys       []string      `json:"keys"`        // accepted keys; none: every key
-	Latency    time.Duration `json:"latency"`     // shortest time to an answer
-	LatencyMax time.Duration `json:"latency_max"` // longest one, if above Latency
+	Seed       uint64        // of the random latencies
+	Keys       []string      // accepted keys; none: every key
+	Latency    time.Duration // shortest time to an answer
+	LatencyMax time.Duration // longest one, if above Latency
 
-	ReadsPerMinute int           `json:"reads_per_minute"` // 0: no limit
-	ReadsPerDay    int           `json:"reads_per_day"`
-	Minute         time.Duration `json:"minute"`  // length of the minute limit's window; 0: 60 s
-	Headers        string        `json:"headers"` // which headers say the limits; see HeadersPlain
+	ReadsPerMinute int // 0: no limit
+	ReadsPerDay    int
+	Minute         time.Duration // length of the minute limit's window; 0: 60 s
+	Headers        string        // which headers say the limits; see HeadersPlain
 
-	Unknown *Plan  `json:"unknown"`  // plan of jobs that were not added; nil: 404
-	Bought  Plan   `json:"bought"`   // plan of bought jobs
-	IDField string `json:"id_field"` // the field with the job's id in the answer to a post; see IDInData
+	Unknown *Plan  // plan of jobs that were not added; nil: 404
+	Bought  Plan   // plan of bought jobs
+	IDField string // the field with the job's id in the answer to a post; see IDInData
 }
 
 // The headers that say the limits.

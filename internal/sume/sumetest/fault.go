@@ -14,17 +14,17 @@ import (
 // Fault is a simulated fault. Without Status and Body the API gives its normal
 // answer, changed by the other fields.
 type Fault struct {
-	From   int               `json:"from"`   // first request it applies to, counted from 1; 0: the first. Posts count from SetPostFault
-	Times  int               `json:"times"`  // how many requests it applies to; 0: all
-	Status int               `json:"status"` // 0: 200
-	Header map[string]string `json:"header"`
-	Body   string            `json:"body"`  // {id} is replaced by the job's id
-	Size   int               `json:"size"`  // the body is padded with spaces to this many bytes
-	Gzip   bool              `json:"gzip"`  // compressed, even if the request does not accept it
-	Delay  time.Duration     `json:"delay"` // before the header
-	Drip   time.Duration     `json:"drip"`  // before each byte of the body
-	Break  string            `json:"break"` // how the connection ends; see BreakReset
-	Make   bool              `json:"make"`  // of a post: the job is bought first
+	From   int // first request it applies to, counted from 1; 0: the first. Posts count from SetPostFault
+	Times  int // how many requests it applies to; 0: all
+	Status int // 0: 200
+	Header map[string]string
+	Body   string        // {id} is replaced by the job's id
+	Size   int           // the body is padded with spaces to this many bytes
+	Gzip   bool          // compressed, even if the request does not accept it
+	Delay  time.Duration // before the header
+	Drip   time.Duration // before each byte of the body
+	Break  string        // how the connection ends; see BreakReset
+	Make   bool          // of a post: the job is bought first
 }
 
 // How a fault ends the connection.

@@ -11,11 +11,11 @@ import (
 
 // Plan is the course of a job. It ends when both Reads and After are over.
 type Plan struct {
-	Reads int           `json:"reads"` // reads answered before the end
-	After time.Duration `json:"after"` // time since the job was added, bought or first read
-	End   string        `json:"end"`   // the terminal status; empty: completed; see Never
-	Hint  float64       `json:"hint"`  // next_poll_after_seconds before the end; 0: left out
-	Flat  bool          `json:"flat"`  // the short form of the answer, without data
+	Reads int           // reads answered before the end
+	After time.Duration // time since the job was added, bought or first read
+	End   string        // the terminal status; empty: completed; see Never
+	Hint  float64       // next_poll_after_seconds before the end; 0: left out
+	Flat  bool          // the short form of the answer, without data
 }
 
 // Never, as the End of a plan, is a job that does not finish.

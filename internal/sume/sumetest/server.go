@@ -43,18 +43,14 @@ func (s *Server) Close() {
 	s.busy.Wait()
 }
 
-// Handler serves all parts at one address: the API under /v1/, the control
-// endpoint under /_control/, Secrets Manager everywhere else.
+// Handler serves both at one address: the API under /v1/, Secrets Manager
+// everywhere else.
 func Handler(a *API, s *Secrets) http.Handler {
-	mux := http.NewServeMux()
-	control := Control(a, s)
-	mux.Handle("/_control/", control)
-	mux.Handle("/", s)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.Path; strings.HasPrefix(path, "/v1/") { // the mux would remove the dots of an id
+		if strings.HasPrefix(r.URL.Path, "/v1/") {
 			a.ServeHTTP(w, r)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		s.ServeHTTP(w, r)
 	})
 }

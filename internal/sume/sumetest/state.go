@@ -8,33 +8,33 @@ import (
 
 // Stats is what an API has seen since New or Reset.
 type Stats struct {
-	Reads       int                 `json:"reads"`         // reads that arrived
-	Answered    int                 `json:"answered"`      // reads that passed the key and the limits
-	Refused     int                 `json:"refused"`       // requests with a wrong key, answered 401
-	Limited     int                 `json:"limited"`       // requests past a limit, answered 429
-	Overlapping int                 `json:"overlapping"`   // reads that began during another read of the same job
-	InFlight    int                 `json:"in_flight"`     // reads in flight now
-	MaxInFlight int                 `json:"max_in_flight"` // most reads in flight
-	Strays      int                 `json:"strays"`        // requests with another path or method
-	Billed      int                 `json:"billed"`        // jobs bought
-	Posts       []Post              `json:"posts"`
-	Jobs        map[string]JobStats `json:"jobs"`
-	Hosts       map[string]string   `json:"hosts"` // the key last seen, by Host header
+	Reads       int // reads that arrived
+	Answered    int // reads that passed the key and the limits
+	Refused     int // requests with a wrong key, answered 401
+	Limited     int // requests past a limit, answered 429
+	Overlapping int // reads that began during another read of the same job
+	InFlight    int // reads in flight now
+	MaxInFlight int // most reads in flight
+	Strays      int // requests with another path or method
+	Billed      int // jobs bought
+	Posts       []Post
+	Jobs        map[string]JobStats
+	Hosts       map[string]string // the key last seen, by Host header
 }
 
 // JobStats is what an API has seen of one job.
 type JobStats struct {
-	Reads int    `json:"reads"`
-	Path  string `json:"path"`  // escaped, of the last read
-	Ended bool   `json:"ended"` // a read was answered with its terminal status
+	Reads int
+	Path  string // escaped, of the last read
+	Ended bool   // a read was answered with its terminal status
 }
 
 // Post is one post as it arrived.
 type Post struct {
-	Key    string `json:"key"`
-	Body   string `json:"body"`
-	JobID  string `json:"job_id"` // bought or found, even if the answer was lost
-	Status int    `json:"status"` // 0 while it is answered
+	Key    string
+	Body   string
+	JobID  string // bought or found, even if the answer was lost
+	Status int    // 0 while it is answered
 }
 
 // state is what Reset deletes. The API's lock guards it.

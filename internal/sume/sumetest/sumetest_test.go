@@ -165,44 +165,21 @@ func TestServeHTTP_Unknown(t *testing.T) {
 	}
 }
 
-func TestRemoteControl(t *testing.T) {
+func TestReset(t *testing.T) {
 	t.Parallel()
-	a, s := sumetest.New(sumetest.Options{}), sumetest.NewSecrets()
-	url := listen(t, sumetest.Handler(a, s))
-	r, ctx := sumetest.Remote{URL: url}, t.Context()
-	for _, err := range []error{
-		r.SetOptions(ctx, sumetest.Options{Keys: []string{"k"}}),
-		r.AddJobs(ctx, map[string]sumetest.Plan{"..": {Reads: 1, Hint: 2}, "job_2": {}}),
-		r.SetFaults(ctx, map[string][]sumetest.Fault{"job_2": {{Status: 503}}}),
-		r.SetSecret(ctx, "key", "k"),
-		r.Put(ctx, "keys", []string{"k", "k2"}),
-		r.Put(ctx, "secrets-mode", sumetest.SecretsMode{}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if status, _, body := ask(t, http.MethodGet, url+"/v1/jobs/%2e%2e/status", "k2", ""); status != 200 || !strings.Contains(body, `"next_poll_after_seconds":2`) {
+	a := sumetest.New(sumetest.Options{Keys: []string{"k"}})
+	a.AddJob("..", sumetest.Plan{Reads: 1, Hint: 2})
+	a.AddJob("job_2", sumetest.Plan{})
+	a.SetFault("job_2", sumetest.Fault{Status: 503})
+	url := listen(t, sumetest.Handler(a, sumetest.NewSecrets()))
+	if status, _, body := ask(t, http.MethodGet, url+"/v1/jobs/%2e%2e/status", "k", ""); status != 200 || !strings.Contains(body, `"next_poll_after_seconds":2`) {
 		t.Errorf("got %d, %s, want the job's first answer", status, body)
 	}
 	if status, _, _ := ask(t, http.MethodGet, url+"/v1/jobs/job_2/status", "k", ""); status != 503 {
 		t.Errorf("got %d, want the fault's 503", status)
 	}
-	got, err := r.Stats(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(a.Stats(), got); diff != "" || got.Reads != 2 {
-		t.Error(diff)
-	}
-	if times, err := r.Times(ctx); err != nil || len(times) != 2 {
-		t.Errorf("got %v, %v, want two times", times, err)
-	}
-	if err := r.Put(ctx, "jobs", map[string]any{"x": map[string]int{"reds": 1}}); err == nil {
-		t.Error("an unknown field was accepted")
-	}
-	if err := r.Put(ctx, "reset", struct{}{}); err != nil || a.Stats().Reads != 0 {
-		t.Errorf("reset: %v, want no reads left", err)
+	if a.Reset(); a.Stats().Reads != 0 || len(a.Times()) != 0 {
+		t.Errorf("got %+v, want no reads", a.Stats())
 	}
 }
 
