@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"sumepoller/internal/poller"
-	"sumepoller/internal/poller/pollertest"
 )
 
 // crowd is a table of odd rows at the head and good ones behind, with an API
 // that answers for the odd ones what answer returns, and for the good ones completed.
-func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*pollertest.Table, *pollertest.API) {
-	table := pollertest.NewTable()
-	api := &pollertest.API{Latency: 20 * time.Millisecond}
+func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*fakeTable, *fakeAPI) {
+	table := newTable()
+	api := &fakeAPI{Latency: 20 * time.Millisecond}
 	for i := range odd {
 		table.Add(fmt.Sprintf("a_odd_%03d", i), time.Duration(i-2000)*time.Second)
 	}
@@ -40,25 +39,25 @@ func crowd(odd, good int, answer func(id string) (poller.Answer, error)) (*polle
 
 func TestFairness_RowsGivenBack(t *testing.T) {
 	t.Parallel()
-	fault := func(class poller.Class, status int) error {
+	readError := func(class poller.Class, status int) error {
 		return &poller.ReadError{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}
 	}
 	for name, c := range map[string]struct {
 		odd, concurrency, runs int
 		answer                 func(id string) error
 	}{
-		"40 of 403, 8 in flight":   {40, 8, 6, func(string) error { return fault(poller.HTTP4xx, 403) }},
-		"100 of 403, 64 in flight": {100, 64, 4, func(string) error { return fault(poller.HTTP4xx, 403) }},
-		"one of 429":               {1, 8, 3, func(string) error { return fault(poller.RateLimited, 429) }},
-		"one of 401":               {1, 8, 3, func(string) error { return fault(poller.Unauthorized, 401) }},
+		"40 of 403, 8 in flight":   {40, 8, 6, func(string) error { return readError(poller.HTTP4xx, 403) }},
+		"100 of 403, 64 in flight": {100, 64, 4, func(string) error { return readError(poller.HTTP4xx, 403) }},
+		"one of 429":               {1, 8, 3, func(string) error { return readError(poller.RateLimited, 429) }},
+		"one of 401":               {1, 8, 3, func(string) error { return readError(poller.Unauthorized, 401) }},
 		"all three": {102, 64, 12, func(id string) error {
 			switch id {
 			case "a_odd_000":
-				return fault(poller.RateLimited, 429)
+				return readError(poller.RateLimited, 429)
 			case "a_odd_001":
-				return fault(poller.Unauthorized, 401)
+				return readError(poller.Unauthorized, 401)
 			}
-			return fault(poller.HTTP4xx, 403)
+			return readError(poller.HTTP4xx, 403)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestFairness_RowsGivenBack(t *testing.T) {
 	}
 }
 
-func TestFairness_401IsOfItsRow(t *testing.T) {
+func TestFairness_401OfOneRow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, api := crowd(1, 5, func(string) (poller.Answer, error) {
@@ -98,7 +97,7 @@ func TestFairness_401IsOfItsRow(t *testing.T) {
 		p := poller.New(s, quiet())
 		sum, err := pass(t, p, table, api, time.Minute)
 		if row := table.Rows()[0]; err == nil || row.ConsecutiveErrors != 0 || row.Polls != 0 {
-			t.Fatalf("key not accepted: got error %v, row %+v; want an error and the row not charged", err, row)
+			t.Fatalf("key not accepted: got error %v, row %+v; want an error and no error of the row", err, row)
 		}
 		sum = mustPass(t, p, table, api)
 		if row := table.Rows()[0]; row.ConsecutiveErrors != 1 || row.Polls != 1 || sum.Errors[poller.Unauthorized] != 1 {
@@ -110,7 +109,7 @@ func TestFairness_401IsOfItsRow(t *testing.T) {
 func TestFairness_SlowRowsAtTheHead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		for i := range 40 {
 			table.Add(fmt.Sprintf("slow_%03d", i), -time.Hour)
 		}
@@ -139,20 +138,20 @@ func (slowAtHead) Status(ctx context.Context, id string) (poller.Answer, error) 
 
 // lateClaims delivers claims after a while.
 type lateClaims struct {
-	*pollertest.Table
+	*fakeTable
 	wait time.Duration
 }
 
 func (l lateClaims) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
-	got, err := l.Table.Claim(ctx, r)
+	got, err := l.fakeTable.Claim(ctx, r)
 	time.Sleep(l.wait)
 	return got, err
 }
 
-func TestRead_429WhileAClaimIsOnItsWay(t *testing.T) {
+func TestRead_429DuringClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		for i := range 200 {
 			table.Add(fmt.Sprintf("job_%03d", i), -time.Hour)
 		}
@@ -178,7 +177,7 @@ func TestRead_429WhileAClaimIsOnItsWay(t *testing.T) {
 		}
 		for _, row := range table.Rows() {
 			if !row.LeasedUntil.IsZero() || row.ConsecutiveErrors != 0 {
-				t.Fatalf("%s is leased or charged: %+v", row.ID, row)
+				t.Fatalf("%s has a lease or an error: %+v", row.ID, row)
 			}
 		}
 	})
@@ -188,15 +187,15 @@ type reader func(ctx context.Context, id string) (poller.Answer, error)
 
 func (f reader) Status(ctx context.Context, id string) (poller.Answer, error) { return f(ctx, id) }
 
-// declining is a table that refuses to finish one row, and to record its error
+// refusingTable is a table that refuses to finish one row, and to record its error
 // as well where both is set.
-type declining struct {
-	*pollertest.Table
+type refusingTable struct {
+	*fakeTable
 	id   string
 	both bool
 }
 
-func (d declining) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+func (d refusingTable) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	out := make([]poller.Result, 0, len(batch))
 	for _, s := range batch {
 		if s.JobID == d.id && (s.State != "" || d.both) {
@@ -205,7 +204,7 @@ func (d declining) Settle(ctx context.Context, batch []poller.Settlement) ([]pol
 			}})
 			continue
 		}
-		one, err := d.Table.Settle(ctx, []poller.Settlement{s})
+		one, err := d.fakeTable.Settle(ctx, []poller.Settlement{s})
 		if err != nil {
 			return out, err
 		}
@@ -214,7 +213,7 @@ func (d declining) Settle(ctx context.Context, batch []poller.Settlement) ([]pol
 	return out, nil
 }
 
-func TestSettled_Declined(t *testing.T) {
+func TestSettle_RefusedByTable(t *testing.T) {
 	t.Parallel()
 	for name, both := range map[string]bool{"the finish": false, "the error too": true} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +224,7 @@ func TestSettled_Declined(t *testing.T) {
 				s := defaults()
 				s.Budget = 5 * time.Second
 				p := poller.New(s, slog.New(slog.NewJSONHandler(&log, nil)))
-				sum := mustPass(t, p, declining{table, "good_007", both}, api)
+				sum := mustPass(t, p, refusingTable{table, "good_007", both}, api)
 				if sum.Finished["completed"] != 19 || sum.Errors[poller.WriteRefused] != 1 || sum.LostLeases != 0 {
 					t.Errorf("got %s, want 19 completed, one refused and no lost lease", sum.JSON())
 				}
@@ -241,30 +240,30 @@ func TestSettled_Declined(t *testing.T) {
 	}
 }
 
-// unclaimable is a table whose looks show a due row that no claim gets.
-type unclaimable struct{ *pollertest.Table }
+// unclaimableTable is a table whose looks show a due row that no claim gets.
+type unclaimableTable struct{ *fakeTable }
 
-func (u unclaimable) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
-	got, err := u.Table.Claim(ctx, poller.ClaimRequest{Lease: r.Lease, For: r.For, PaceLine: r.PaceLine})
+func (u unclaimableTable) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
+	got, err := u.fakeTable.Claim(ctx, poller.ClaimRequest{Lease: r.Lease, For: r.For, PaceLine: r.PaceLine})
 	return got, err
 }
 
 func TestRun_DueAndNotClaimable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		table.Add("job_1", -time.Minute)
 		s := defaults()
 		s.Budget = 5 * time.Second
 		began := time.Now()
-		sum := mustPass(t, poller.New(s, quiet()), unclaimable{table}, &pollertest.API{})
+		sum := mustPass(t, poller.New(s, quiet()), unclaimableTable{table}, &fakeAPI{})
 		if took := time.Since(began); sum.Stopped != poller.StoppedBudget || sum.DueRemaining != 1 || took != s.Budget {
 			t.Errorf("got %s after %v with %d due, want budget after %v with 1", sum.Stopped, took, sum.DueRemaining, s.Budget)
 		}
 	})
 }
 
-func TestRead_AgedAnswers(t *testing.T) {
+func TestRead_CachedAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		age, hint time.Duration

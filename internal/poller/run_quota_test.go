@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"sumepoller/internal/poller"
-	"sumepoller/internal/poller/pollertest"
 )
 
-func TestADayThatNeverFinishesIsSpentToItsEndAndNotBeyond(t *testing.T) {
+func TestDailyQuota_WholeDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 100 * time.Millisecond, Hint: time.Second}
+		table := newTable()
+		api := &fakeAPI{Latency: 100 * time.Millisecond, Hint: time.Second}
 		midnight := time.Now()
 		for i := range 50 {
 			id := fmt.Sprintf("job_%02d", i)
@@ -31,7 +30,7 @@ func TestADayThatNeverFinishesIsSpentToItsEndAndNotBeyond(t *testing.T) {
 			}
 		}
 		if today > 10_000 || table.ReadsTaken(midnight) != today {
-			t.Errorf("read %d times, the ledger says %d, the limit is 10000", today, table.ReadsTaken(midnight))
+			t.Errorf("read %d times, the table counted %d, the limit is 10000", today, table.ReadsTaken(midnight))
 		}
 		if share := last.Sub(midnight).Hours() / 24; share < 0.95 || today < 9_900 {
 			t.Errorf("the last of %d reads fell at %.3f of the day, want the last twentieth", today, share)
@@ -46,10 +45,10 @@ func TestADayThatNeverFinishesIsSpentToItsEndAndNotBeyond(t *testing.T) {
 	})
 }
 
-func TestABurstInAnIdleDayIsFollowedAtTheServersPace(t *testing.T) {
+func TestDailyQuota_BurstInIdleDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 100 * time.Millisecond, Hint: 15 * time.Second}
+		table := newTable()
+		api := &fakeAPI{Latency: 100 * time.Millisecond, Hint: 15 * time.Second}
 		s := defaults()
 		s.ReadsPerDay = 10_000
 		p := poller.New(s, quiet())
@@ -68,10 +67,10 @@ func TestABurstInAnIdleDayIsFollowedAtTheServersPace(t *testing.T) {
 	})
 }
 
-func TestTheDaysSharesAreEvenAndItsEndCostsNoRead(t *testing.T) {
+func TestDailyQuota_TwoSandboxes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 10 * time.Millisecond, Hint: time.Second}
+		table := newTable()
+		api := &fakeAPI{Latency: 10 * time.Millisecond, Hint: time.Second}
 		for i := range 50 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, 0)
@@ -91,15 +90,15 @@ func TestTheDaysSharesAreEvenAndItsEndCostsNoRead(t *testing.T) {
 			least, most = min(least, n), max(most, n)
 		}
 		if len(api.Reads) > 200 || table.ReadsTaken(time.Now()) != len(api.Reads) || most-least > 2 {
-			t.Errorf("%d reads, ledger %d, %d to %d a job", len(api.Reads), table.ReadsTaken(time.Now()), least, most)
+			t.Errorf("%d reads, %d counted, %d to %d a job", len(api.Reads), table.ReadsTaken(time.Now()), least, most)
 		}
 	})
 }
 
-func TestAUsedUpDayCostsNoRead(t *testing.T) {
+func TestDailyQuota_UsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Hint: time.Second}
+		table := newTable()
+		api := &fakeAPI{Hint: time.Second}
 		table.Add("job_1", 0)
 		api.Start("job_1", time.Now().Add(100*time.Hour))
 		wait(24*time.Hour - 5*time.Minute)

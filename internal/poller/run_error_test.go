@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"sumepoller/internal/poller"
-	"sumepoller/internal/poller/pollertest"
 )
 
-func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
+func TestFairness_FailingRowsAtTheHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 20 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 20 * time.Millisecond}
 		for i := range 76 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, time.Duration(i-100)*time.Second)
@@ -24,9 +23,9 @@ func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
 		api.Answer = func(id string, _ int) (poller.Answer, error, bool) {
 			switch {
 			case id < "job_25":
-				return answerFault(404)
+				return errorAnswer(404)
 			case id == "job_25":
-				return answerFault(403)
+				return errorAnswer(403)
 			}
 			return poller.Answer{}, nil, false
 		}
@@ -37,30 +36,30 @@ func TestCase28DeadRowsAtTheHeadDoNotStopTheRest(t *testing.T) {
 	})
 }
 
-func TestFiveRowsRefusedFirstMeanTheKey(t *testing.T) {
+func TestKey_FiveRefusedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 20 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 20 * time.Millisecond}
 		for i := range 100 {
 			table.Add(fmt.Sprintf("job_%02d", i), 0)
 		}
-		api.Answer = func(string, int) (poller.Answer, error, bool) { return answerFault(403) }
+		api.Answer = func(string, int) (poller.Answer, error, bool) { return errorAnswer(403) }
 		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
 		if err == nil || sum.Reads > 70 {
 			t.Errorf("got %v after %d reads, want unauthorized within 70", err, sum.Reads)
 		}
 		for _, row := range table.Rows() {
 			if row.ConsecutiveErrors != 0 || !row.LeasedUntil.IsZero() {
-				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+				t.Fatalf("%s has an error or a lease: %+v", row.ID, row)
 			}
 		}
 	})
 }
 
-func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
+func TestKey_RowWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 20 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 20 * time.Millisecond}
 		for i := range 100 {
 			table.Add(fmt.Sprintf("job_%02d", i), time.Duration(i-100)*time.Second)
 		}
@@ -68,7 +67,7 @@ func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
 			if id == "job_00" {
 				return poller.Answer{}, &poller.ReadError{Class: poller.Malformed, Reason: "not sent", RetryAfter: -1}, true
 			}
-			return answerFault(403)
+			return errorAnswer(403)
 		}
 		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)
 		if err == nil || sum.Reads > 70 {
@@ -76,20 +75,20 @@ func TestARowWithoutAnAnswerDoesNotHideARefusedKey(t *testing.T) {
 		}
 		for _, row := range table.Rows() {
 			if (row.ConsecutiveErrors > 0) != (row.ID == "job_00") || !row.LeasedUntil.IsZero() {
-				t.Fatalf("%s: %+v, want the first row alone charged and none held", row.ID, row)
+				t.Fatalf("%s: %+v, want an error of the first row alone and no lease", row.ID, row)
 			}
 		}
 	})
 }
 
-func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
+func TestKey_FourRefusedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 20 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 20 * time.Millisecond}
 		for i := range 4 {
 			table.Add(fmt.Sprintf("job_%02d", i), 0)
 		}
-		api.Answer = func(string, int) (poller.Answer, error, bool) { return answerFault(403) }
+		api.Answer = func(string, int) (poller.Answer, error, bool) { return errorAnswer(403) }
 		s := defaults()
 		s.Budget = 10 * time.Second
 		sum := mustPass(t, poller.New(s, quiet()), table, api)
@@ -99,10 +98,10 @@ func TestFewerThanFiveRefusedRowsAreTheRowsTrouble(t *testing.T) {
 	})
 }
 
-func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
+func TestRun_APIDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 5 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 5 * time.Millisecond}
 		down := true
 		for i := range 2000 {
 			id := fmt.Sprintf("job_%04d", i)
@@ -131,10 +130,10 @@ func TestADeadAPIEndsTheRunAndOnlyReadRowsAreCharged(t *testing.T) {
 	})
 }
 
-func TestAPanicCostsThatReadAlone(t *testing.T) {
+func TestRead_Panic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 5 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 5 * time.Millisecond}
 		for _, id := range []string{"job_1", "job_2", "job_3"} {
 			table.Add(id, 0)
 			api.Start(id, time.Now())
@@ -157,11 +156,11 @@ func (p panicky) Status(ctx context.Context, id string) (poller.Answer, error) {
 	return p.Reader.Status(ctx, id)
 }
 
-func TestAKeyThatCannotBeHadIsTheSecretsFault(t *testing.T) {
+func TestKey_NoSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		table.Add("job_1", 0)
-		api := &pollertest.API{Answer: func(string, int) (poller.Answer, error, bool) {
+		api := &fakeAPI{Answer: func(string, int) (poller.Answer, error, bool) {
 			return poller.Answer{}, &poller.ReadError{Class: poller.Unauthorized, Reason: "no usable key", RetryAfter: -1}, true
 		}}
 		sum, err := pass(t, poller.New(defaults(), quiet()), table, api, 90*time.Second)

@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,48 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sumepoller/internal/poller"
-	"sumepoller/internal/poller/pollertest"
 )
 
-// defaults are the contract's, with the API's limits lifted.
-func defaults() poller.Settings {
-	return poller.Settings{
-		Budget: 58 * time.Second, Concurrency: 64, Lease: 30 * time.Second, RequestTimeout: 15 * time.Second,
-		DefaultInterval: 15 * time.Second, MinInterval: time.Second, MaxInterval: time.Hour, BackoffMax: 15 * time.Minute,
-	}
-}
-
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// pass runs one invocation with the function's limit.
-func pass(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader, limit time.Duration) (poller.Summary, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	return p.Run(ctx, table, api, time.Now(), poller.NewSummary("run_1", poller.ModeScheduled))
-}
-
-func mustPass(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader) poller.Summary {
-	t.Helper()
-	sum, err := pass(t, p, table, api, 90*time.Second)
-	if err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return sum
-}
-
-// ticks runs passes on a schedule.
-func ticks(t *testing.T, p *poller.Poller, table poller.Table, api poller.Reader, every time.Duration, n int) {
-	t.Helper()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for range n {
-		mustPass(t, p, table, api)
-		<-ticker.C
-	}
-}
-
-func answerFault(status int) (poller.Answer, error, bool) {
+func errorAnswer(status int) (poller.Answer, error, bool) {
 	class := poller.HTTP4xx
 	if status >= 500 {
 		class = poller.HTTP5xx
@@ -60,10 +20,10 @@ func answerFault(status int) (poller.Answer, error, bool) {
 	return poller.Answer{}, &poller.ReadError{Class: class, HTTPStatus: status, RetryAfter: -1, JSON: true}, true
 }
 
-func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
+func TestRun_ShortJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 50 * time.Millisecond, Hint: time.Second}
+		table := newTable()
+		api := &fakeAPI{Latency: 50 * time.Millisecond, Hint: time.Second}
 		for i := range 62 {
 			id := fmt.Sprintf("job_%02d", i)
 			table.Add(id, 0)
@@ -88,21 +48,21 @@ func TestOneRunFollowsShortJobsToTheirEnd(t *testing.T) {
 	})
 }
 
-func TestAnIdleRunReturnsAtOnce(t *testing.T) {
+func TestRun_NothingDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		table.Add("job_1", time.Hour)
-		sum := mustPass(t, poller.New(defaults(), quiet()), table, &pollertest.API{})
+		sum := mustPass(t, poller.New(defaults(), quiet()), table, &fakeAPI{})
 		if sum.Stopped != poller.StoppedDrained || sum.ElapsedSeconds > 0.1 {
 			t.Errorf("got %s after %g s, want drained at once", sum.Stopped, sum.ElapsedSeconds)
 		}
 	})
 }
 
-func TestTheMinutesHeadersAreObeyed(t *testing.T) {
+func TestRun_APIMinuteLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 50 * time.Millisecond, PerMinute: 120}
+		table := newTable()
+		api := &fakeAPI{Latency: 50 * time.Millisecond, PerMinute: 120}
 		for i := range 400 {
 			id := fmt.Sprintf("job_%03d", i)
 			table.Add(id, 0)
@@ -122,16 +82,16 @@ func TestTheMinutesHeadersAreObeyed(t *testing.T) {
 		}
 		for _, row := range table.Rows() {
 			if row.ConsecutiveErrors != 0 || row.State == poller.StatePending && !row.LeasedUntil.IsZero() {
-				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+				t.Fatalf("%s has an error or a lease: %+v", row.ID, row)
 			}
 		}
 	})
 }
 
-func TestOnesOwnLimitHoldsInAnyMinuteOverRuns(t *testing.T) {
+func TestRun_SandboxMinuteLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
-		api := &pollertest.API{Latency: 900 * time.Millisecond}
+		table := newTable()
+		api := &fakeAPI{Latency: 900 * time.Millisecond}
 		for i := range 400 {
 			id := fmt.Sprintf("job_%03d", i)
 			table.Add(id, 0)
@@ -152,9 +112,9 @@ func TestOnesOwnLimitHoldsInAnyMinuteOverRuns(t *testing.T) {
 	})
 }
 
-func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
+func TestRun_DeadlineReleasesUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		api := slow{3 * time.Second}
 		for i := range 500 {
 			table.Add(fmt.Sprintf("job_%03d", i), 0)
@@ -169,36 +129,36 @@ func TestCase10TheDeadlineReleasesWhatWasNotRead(t *testing.T) {
 		}
 		for _, row := range table.Rows() {
 			if row.State == poller.StatePending && (row.ConsecutiveErrors != 0 || !row.LeasedUntil.IsZero()) {
-				t.Fatalf("%s was charged or is held: %+v", row.ID, row)
+				t.Fatalf("%s has an error or a lease: %+v", row.ID, row)
 			}
 		}
 	})
 }
 
-func TestARowHeldToTheEndDoesNotFailTheRun(t *testing.T) {
+func TestSettle_LockedToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := pollertest.NewTable()
+		table := newTable()
 		table.Add("job_1", 0)
 		table.Add("job_2", 0)
-		held := holding{Table: table, id: "job_2"}
-		sum, err := pass(t, poller.New(defaults(), quiet()), held, slow{6 * time.Second}, 10*time.Second)
+		locked := lockingTable{fakeTable: table, id: "job_2"}
+		sum, err := pass(t, poller.New(defaults(), quiet()), locked, slow{6 * time.Second}, 10*time.Second)
 		if err != nil || sum.Finished["completed"] != 1 || sum.LostLeases != 1 || sum.Backlog.Pending != 1 {
 			t.Errorf("got %v, %s; want one completed, one lost and one counted as pending", err, sum.JSON())
 		}
 	})
 }
 
-// holding is a table in which another program holds one row.
-type holding struct {
-	*pollertest.Table
+// lockingTable is a table in which another program holds one row.
+type lockingTable struct {
+	*fakeTable
 	id string
 }
 
-func (h holding) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
+func (h lockingTable) Settle(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	out := make([]poller.Result, len(batch))
 	for i, s := range batch {
 		if s.JobID != h.id {
-			one, err := h.Table.Settle(ctx, batch[i:i+1])
+			one, err := h.fakeTable.Settle(ctx, batch[i:i+1])
 			if err != nil {
 				return out[:i], err
 			}
@@ -228,5 +188,35 @@ func (s slow) Status(ctx context.Context, _ string) (poller.Answer, error) {
 		return poller.Answer{Terminal: true, Status: "completed", Body: []byte(`{}`)}, nil
 	case <-ctx.Done():
 		return poller.Answer{}, ctx.Err()
+	}
+}
+
+func TestRun_MinuteLimitUsedUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		jobs    int
+		stopped string
+		elapsed time.Duration // at least, and at most a second more
+	}{
+		"nothing more is due": {jobs: 10, stopped: poller.StoppedDrained},
+		"one more is due":     {jobs: 11, stopped: poller.StoppedDrained, elapsed: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := newTable()
+				api := &fakeAPI{Latency: 50 * time.Millisecond}
+				for i := range test.jobs {
+					id := fmt.Sprintf("job_%02d", i)
+					table.Add(id, 0)
+					api.Start(id, time.Now())
+				}
+				s := defaults()
+				s.ReadsPerMinute, s.Budget = 10, 80*time.Second
+				sum := mustPass(t, poller.New(s, quiet()), table, api)
+				took := time.Duration(sum.ElapsedSeconds * float64(time.Second))
+				if sum.Polled != test.jobs || sum.Stopped != test.stopped || took < test.elapsed || took > test.elapsed+time.Second {
+					t.Errorf("summary %+v", sum)
+				}
+			})
+		})
 	}
 }
