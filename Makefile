@@ -13,6 +13,8 @@ EMULATOR         := github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws
 EMULATOR_VERSION := v0.0.0-20261030222936-bef5c4ba774d
 LINTER           := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINTER_VERSION   := v2.15.0
+GREMLINS         := github.com/go-gremlins/gremlins/cmd/gremlins
+GREMLINS_VERSION := v0.6.0
 
 # Relative, since no path of the repository's own can then break a target or a
 # recipe. So make has to run at the root.
@@ -74,6 +76,12 @@ fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
 			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
 		done; \
 	done
+
+# Fails where too few mutants are on covered lines, or too few of those are killed.
+.PHONY: mutate
+mutate: go $(BIN)/.gremlins-$(GREMLINS_VERSION) ## mutation tests of internal/poller and internal/submit, about ten minutes
+	GOFLAGS="$$GOFLAGS -vet=off" $(BIN)/gremlins unleash ./internal/poller
+	GOFLAGS="$$GOFLAGS -vet=off" $(BIN)/gremlins unleash ./internal/submit
 
 .PHONY: bench
 bench: npm ## measure speed, delay and cost, eight minutes (ONLY=throughput, claims, detection, idle or sandboxes)
@@ -196,6 +204,11 @@ $(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION):
 $(BIN)/.golangci-lint-$(LINTER_VERSION):
 	@echo 'installing golangci-lint $(LINTER_VERSION) (some minutes, once)'
 	@GOBIN="$$(pwd)/$(BIN)" go install $(LINTER)@$(LINTER_VERSION)
+	@touch $@
+
+$(BIN)/.gremlins-$(GREMLINS_VERSION):
+	@echo 'installing gremlins $(GREMLINS_VERSION), which makes the mutants'
+	@GOBIN="$$(pwd)/$(BIN)" go install $(GREMLINS)@$(GREMLINS_VERSION)
 	@touch $@
 
 # Another version of the package: RDS_ROOTS_VERSION=…, and set it here.
