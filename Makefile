@@ -23,6 +23,7 @@ $(error run make in the root directory of the repository, or with -C)
 endif
 BIN      := bin
 DEVSTACK := $(BIN)/devstack
+CLI      := $(BIN)/cli
 CDK      := node_modules/.bin/cdk
 
 # The caller's Go settings steer no build: GOARCH is for `make build` alone, no
@@ -138,26 +139,29 @@ diff: npm build ## what deploy would change
 destroy: npm build ## take the app stack away; the table and a new database stay
 	$(CDK) destroy App
 
-# To the letter and by the environment, so that no quote or dollar in them is
-# read by make or by the shell.
-override JOB  := $(value JOB)
-override FILE := $(value FILE)
-override DB   := $(value DB)
-export JOB FILE DB
+# Verbatim, through the environment: neither make nor the shell reads a quote or
+# a dollar in them.
+override JOB    := $(value JOB)
+override IDS    := $(value IDS)
+override FILE   := $(value FILE)
+override STATE  := $(value STATE)
+override FORMAT := $(value FORMAT)
+override DB     := $(value DB)
+export JOB IDS FILE STATE FORMAT DB
 
 .PHONY: configure
-configure: go ## write infra/settings.json for a database that exists (DB=its identifier)
+configure: go ## write infra/settings.json for an existing database (DB=its identifier)
 	@go run ./infra/configure "$$DB"
 
 .PHONY: status backfill submit stop
-status: devstack ## what the table holds (JOB=one job), from the stack or from FUNCTION_URL=…
-	@"$(DEVSTACK)" invoke status "$$JOB"
-backfill: devstack ## send a backfill (FILE=request.json)
-	@"$(DEVSTACK)" invoke backfill "$$FILE"
-submit: devstack ## buy a video (FILE=order.json)
-	@"$(DEVSTACK)" invoke submit "$$FILE"
-stop: devstack ## end the following of a job (JOB=its id)
-	@"$(DEVSTACK)" invoke stop "$$JOB"
+status: cli ## what the table holds (JOB=a,b or IDS=file adds these jobs, STATE=failed only those of them, FORMAT=json)
+	@"$(CLI)" status
+backfill: cli ## make rows due now (FILE=request.json, or JOB=a,b, or IDS=file)
+	@"$(CLI)" backfill
+submit: cli ## buy a video (FILE=order.json)
+	@"$(CLI)" submit
+stop: cli ## end the polling of jobs (JOB=a,b or IDS=file)
+	@"$(CLI)" stop
 
 # --- what these need
 
@@ -165,9 +169,9 @@ stop: devstack ## end the following of a job (JOB=its id)
 go:
 	@command -v go >/dev/null || { echo 'no go in PATH: install the version that go.mod names, or a newer one' >&2; exit 1; }
 
-.PHONY: devstack
-devstack: go
-	@mkdir -p $(BIN)/.work && GOTMPDIR="$$(pwd)/$(BIN)/.work" go build -o "$(DEVSTACK)" ./internal/devstack/command
+.PHONY: devstack cli
+devstack cli: go
+	@mkdir -p $(BIN)/.work && GOTMPDIR="$$(pwd)/$(BIN)/.work" go build -o $(BIN)/$@ ./internal/$@/command
 
 # at-least is a shell command that fails with one line unless a program (its
 # command, its name) has a version (the major one) or a newer one.

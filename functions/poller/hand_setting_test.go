@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/cli"
 	"sumepoller/internal/operator"
 	"sumepoller/internal/pgtest"
-	"sumepoller/internal/status"
 	"sumepoller/internal/sume/sumetest"
 )
 
@@ -126,7 +126,7 @@ SELECT 'job_' || n, at, at, at, at, at, at, 3
 			t.Errorf("%s: %d rows, want five failing and five asked for", mode, n)
 		}
 		var table bytes.Buffer
-		if err := status.Print(&table, answer.Payload); err != nil || strings.Count(table.String(), "never") < 5 {
+		if err := cli.Print(&table, answer.Payload); err != nil || strings.Count(table.String(), "never") < 5 {
 			t.Errorf("%s: printed %v\n%s", mode, err, &table)
 		}
 	}

@@ -7,8 +7,6 @@
 package stack
 
 import (
-	"fmt"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -131,9 +129,8 @@ func (a *app) outputs(topic *string) {
 	}
 }
 
-// functionName returns the full name of a function. It is fixed, so that metrics,
-// log groups and the denied network calls can name it.
-func (a *app) functionName(short string) string { return fmt.Sprintf("%s-%s", a.settings.Name, short) }
+// functionName returns the full name of a function.
+func (a *app) functionName(short string) string { return a.settings.FunctionName(short) }
 
 // function is a Lambda function with its role and its log group.
 type function struct {

@@ -20,7 +20,7 @@ var everything = []string{"*"}
 // served is what a function may use.
 var served = []string{
 	"internal/config", "internal/poller", "internal/postgres", "internal/secrets",
-	"internal/status", "internal/submit", "internal/sume", "internal/telemetry",
+	"internal/operator", "internal/submit", "internal/sume", "internal/telemetry",
 }
 
 // arrows holds every room and the rooms that it may import; a room's own
@@ -31,15 +31,17 @@ var arrows = map[string][]string{
 	"functions/poller":       served,
 	"functions/submit":       served,
 	"functions/migrate":      append(slices.Clone(served), "migrations"),
-	"infra":                  {"internal/config", "internal/telemetry"},
+	"infra":                  {"infra/settings", "internal/config", "internal/telemetry"},
+	"infra/settings":         nil,
 	"internal/bench":         everything,
+	"internal/cli":           {"infra/settings", "internal/operator"},
 	"internal/config":        nil,
 	"internal/devstack":      everything,
+	"internal/operator":      nil,
 	"internal/pgtest":        everything,
 	"internal/poller":        nil,
-	"internal/postgres":      {"internal/config", "internal/poller", "internal/secrets", "internal/submit"},
+	"internal/postgres":      {"internal/config", "internal/operator", "internal/poller", "internal/secrets", "internal/submit"},
 	"internal/secrets":       nil,
-	"internal/status":        nil,
 	"internal/submit":        nil,
 	"internal/sume":          {"internal/poller", "internal/submit"},
 	"internal/sume/sumetest": nil,

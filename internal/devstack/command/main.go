@@ -4,7 +4,6 @@
 //	devstack postgres -- CMD …         CMD, with a PostgreSQL server of its own
 //	devstack once FILE STAMP -- CMD …  CMD, unless it succeeded with FILE as it is
 //	devstack schema                    the whole schema as plain SQL
-//	devstack invoke WHAT ARG           status, backfill, submit or stop, by hand
 //
 // The server's URL is in DEV_DATABASE_URL; where that is set already, no
 // server is started. PG_BIN is the folder of its programs.
@@ -40,12 +39,10 @@ func command(ctx context.Context, args []string) int {
 		return once(ctx, args[1], args[2], args[4:])
 	case len(args) == 1 && args[0] == "schema":
 		return schema()
-	case len(args) == 3 && args[0] == "invoke":
-		return byHand(ctx, args[1], args[2])
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx)
 	}
-	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack schema | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND … | devstack invoke WHAT ARGUMENT")
+	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack schema | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND …")
 	return 2
 }
 

@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,69 +102,6 @@ func TestOnceRunsAgainOnlyForAnotherSource(t *testing.T) {
 	text, err := os.ReadFile(ran)
 	if got := strings.Count(string(text), "ran"); err != nil || got != 3 {
 		t.Errorf("ran %d times (%v), want 3: for one, two and three", got, err)
-	}
-}
-
-func TestByHandRequests(t *testing.T) {
-	t.Parallel()
-	var got []byte
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = make([]byte, r.ContentLength)
-		_, _ = bufio.NewReader(r.Body).Read(got)
-		_, _ = w.Write([]byte(`{"mode": "stop"}`))
-	}))
-	defer server.Close()
-	out, err := program(t, []string{"FUNCTION_URL=" + server.URL}, "invoke", "stop", `job_"1`).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if want := `{"stop":{"job_ids":["job_\"1"]}}`; string(got) != want {
-		t.Errorf("sent %s, want %s", got, want)
-	}
-	for _, c := range []struct{ when, what, argument, want string }{
-		{"no job is named", "stop", "", "JOB="},
-		{"no file is named", "backfill", "", "FILE="},
-		{"the file is another request", "submit", "package.json", "idempotency_key"},
-	} {
-		t.Run(c.when, func(t *testing.T) {
-			out, err := program(t, []string{"FUNCTION_URL=" + server.URL}, "invoke", c.what, c.argument).CombinedOutput()
-			if exitCode(t, err) != 2 || !strings.Contains(string(out), c.want) {
-				t.Errorf("got %v, %s, want an error that names %s", err, out, c.want)
-			}
-		})
-	}
-}
-
-func TestMakeHandsAJobOnToTheLetter(t *testing.T) {
-	t.Parallel()
-	bodies := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		bodies <- string(body)
-		_, _ = w.Write([]byte(`{"mode": "stop"}`))
-	}))
-	defer server.Close()
-	const job = "JOB=it's `id` $(id) $x; \"b\""
-	inMake := []string{"-s", "-o", "devstack", "DEVSTACK=" + devstackPath, "stop"}
-	for _, c := range []struct{ when, variable, argument string }{
-		{"it is make's argument", "OTHER=", job},
-		{"it comes by the environment", job, "OTHER="},
-	} {
-		t.Run(c.when, func(t *testing.T) {
-			cmd := program(t, []string{"FUNCTION_URL=" + server.URL, c.variable})
-			cmd.Path, cmd.Args = "/usr/bin/env", append(append([]string{"env", "make"}, inMake...), c.argument)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			var sent string
-			select {
-			case sent = <-bodies:
-			default: // nothing was sent
-			}
-			if want := "{\"stop\":{\"job_ids\":[\"it's `id` $(id) $x; \\\"b\\\"\"]}}"; sent != want {
-				t.Errorf("sent %s, want %s", sent, want)
-			}
-		})
 	}
 }
 

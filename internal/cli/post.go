@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -23,9 +23,6 @@ const (
 	addressForm  = "want an address such as http://127.0.0.1:9001; KEEP=1 make run prints two"
 	dialLimit    = 10 * time.Second
 )
-
-// notSent is the error of a request that has certainly not arrived.
-type notSent struct{ error }
 
 // post sends the payload to a function's address, once, and returns the answer.
 // An answer with another status than 2xx is an error, unless it describes a
@@ -64,13 +61,13 @@ func post(ctx context.Context, address string, payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, largestPayload+1))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxPayload+1))
 	switch {
 	case err != nil:
 		return nil, explain(err, u, proxy)
-	case len(answer) > largestPayload:
-		return nil, fmt.Errorf("FUNCTION_URL answers with over %d bytes, more than a function can: is the address a function's?", largestPayload)
-	case parseFailure(answer) == nil && resp.StatusCode/100 != 2:
+	case len(answer) > maxPayload:
+		return nil, fmt.Errorf("FUNCTION_URL answers with over %d bytes, more than a function can: is the address a function's?", maxPayload)
+	case parseFailedInvocation(answer) == nil && resp.StatusCode/100 != 2:
 		return nil, refusal(resp, proxy)
 	}
 	return answer, nil
@@ -140,7 +137,7 @@ func refusal(resp *http.Response, proxy *url.URL) error {
 	case status/100 == 3:
 		cure = "redirects are not followed; set FUNCTION_URL to the address that this one leads to"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		cure = "a deployed function is invoked without FUNCTION_URL, through AWS's command line"
+		cure = "a deployed function is invoked without FUNCTION_URL, with AWS credentials"
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package main_test
+package cli_test
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"sumepoller/internal/devstack"
 )
 
-// What the peer does to the connection instead of answering.
+// Each peer ends the connection without an answer.
 func TestPost_Connection(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ send, want string }{
@@ -54,8 +52,8 @@ func TestPost_Connection(t *testing.T) {
 func TestPost_OtherFunction(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ function, what, want string }{
-		{"poller", "submit", "the poller answered in place of the submit function, and nothing was bought"},
-		{"submit", "status", "the submit function answered in place of the poller"},
+		{"poller", "submit", "the poller answered instead of the submit function, and nothing was bought"},
+		{"submit", "status", "the submit function answered instead of the poller"},
 	} {
 		t.Run(c.function, func(t *testing.T) {
 			t.Parallel()
@@ -86,17 +84,5 @@ func TestPost_OtherFunction(t *testing.T) {
 				t.Errorf("got %q, want %q", line, c.want)
 			}
 		})
-	}
-}
-
-func TestFromFile_TooLarge(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "order.json")
-	if err := os.WriteFile(file, []byte(`{"idempotency_key": "`+strings.Repeat("x", 6<<20)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := program(t, []string{"FUNCTION_URL=http://127.0.0.1:1"}, "invoke", "submit", file).CombinedOutput()
-	if exitCode(t, err) != 2 || !strings.Contains(string(out), "Lambda takes at most") {
-		t.Errorf("got %v, %s", err, out)
 	}
 }

@@ -1,4 +1,4 @@
-package status_test
+package cli_test
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/cli"
 	"sumepoller/internal/operator"
 	"sumepoller/internal/poller"
-	"sumepoller/internal/status"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -22,9 +22,7 @@ var now = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 
 func in(d time.Duration) *time.Time { return ptr(now.Add(d)) }
 
-// The answers are made of the function's own types, so that a field renamed
-// there shows here.
-func TestPrintAnInspect(t *testing.T) {
+func TestPrint_Inspect(t *testing.T) {
 	t.Parallel()
 	cases := map[string]operator.Inspection{
 		"empty": {At: now, States: map[string]int{}, StatesExact: true},
@@ -73,7 +71,7 @@ func TestPrintAnInspect(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
-			if err := status.Print(&got, answer); err != nil {
+			if err := cli.Print(&got, answer); err != nil {
 				t.Fatal(err)
 			}
 			want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -87,10 +85,10 @@ func TestPrintAnInspect(t *testing.T) {
 	}
 }
 
-func TestPrintAnotherAnswerAsJSON(t *testing.T) {
+func TestPrint_OtherAnswer(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
-	if err := status.Print(&got, []byte(`{"mode":"stop","finished":{"stopped":1}}`)); err != nil {
+	if err := cli.Print(&got, []byte(`{"mode":"stop","finished":{"stopped":1}}`)); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\n  \"mode\": \"stop\",\n  \"finished\": {\n    \"stopped\": 1\n  }\n}\n"
@@ -99,36 +97,16 @@ func TestPrintAnotherAnswerAsJSON(t *testing.T) {
 	}
 }
 
-// The note of a backfill whose states match no row is what its sender looks for.
+// A backfill whose states match no row says so in its note.
 func TestPrint_BackfillNote(t *testing.T) {
 	t.Parallel()
 	sum := poller.NewSummary("run-1", operator.ModeBackfill)
 	sum.Note = `no finished row is in state "faild"; states in the table: completed 12, failed 3`
 	var got bytes.Buffer
-	if err := status.Print(&got, []byte(sum.JSON())); err != nil {
+	if err := cli.Print(&got, []byte(sum.JSON())); err != nil {
 		t.Fatal(err)
 	}
 	if want := `  "note": "no finished row is in state \"faild\"; states in the table: completed 12, failed 3"`; !strings.Contains(got.String(), want) {
 		t.Errorf("printed %s, want %s in it", got.String(), want)
-	}
-}
-
-func TestPrintAnInvocationThatFailed(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct{ answer, want string }{
-		"the function's error": {`{"errorMessage": "backfill.limit: must be at least 1", "errorType": "errorString"}`, "the function failed: backfill.limit: must be at least 1"},
-		"Lambda's time limit":  {"Task timed out after 60.00 seconds", "the function gave no JSON object: Task timed out after 60.00 seconds"},
-		"no answer":            {"\n", "the function gave no answer"},
-		"null":                 {"null", "the function gave no JSON object: null"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var w bytes.Buffer
-			err := status.Print(&w, []byte(c.answer))
-			if err == nil || err.Error() != c.want || w.Len() > 0 {
-				t.Errorf("wrote %q with error %v, want the error %q", w.String(), err, c.want)
-			}
-		})
 	}
 }

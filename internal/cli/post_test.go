@@ -1,17 +1,17 @@
-package main_test
+package cli_test
 
 import (
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 const (
-	poller    = `{"run_id": "r", "mode": "inspect", "at": "2026-11-02T12:00:00Z", "states": {}}`
+	order     = "functions/submit/testdata/payloads/order.json"
+	inspected = `{"run_id": "r", "mode": "inspect", "at": "2026-11-02T12:00:00Z", "states": {}}`
 	submitted = `{"job_id": "job_1", "state": "pending", "idempotency_hit": false}`
 	unknown   = "whether the order was sent is unknown: run it again with the same key"
 )
@@ -20,18 +20,14 @@ const (
 // error's line; an empty one means that it succeeded.
 func invocation(t *testing.T, what, address string, env ...string) string {
 	t.Helper()
-	argument := ""
+	env = append(env, "FUNCTION_URL="+address)
 	if what == "submit" {
-		argument = filepath.Join("functions", "submit", "testdata", "payloads", "order.json")
+		env = append(env, "FILE="+order)
 	}
-	cmd := program(t, append(env, "FUNCTION_URL="+address), "invoke", what, argument)
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	code := exitCode(t, cmd.Run())
-	line := errs.String()
-	failed := code == 1 && out.Len() == 0 && strings.HasPrefix(line, "make "+what+": ") && strings.Count(line, "\n") == 1
+	code, out, line := run(t, env, "", what)
+	failed := code == 1 && out == "" && strings.HasPrefix(line, "make "+what+": ") && strings.Count(line, "\n") == 1
 	if succeeded := code == 0 && line == ""; !failed && !succeeded {
-		t.Errorf("exit code %d, output %q, error %q: want 0 and the answer, or 1 and one line", code, &out, line)
+		t.Errorf("exit code %d, output %q, error %q: want 0 and the answer, or 1 and one line", code, out, line)
 	}
 	return line
 }
@@ -78,10 +74,10 @@ func TestPost_Answers(t *testing.T) {
 		"429":             {answer{429, text, `{}`}, "answers 429 Too Many Requests"},
 		"503 no type":     {answer{503, "Content-Type: ", ""}, "answers 503 Service Unavailable"},
 		"301":             {answer{301, "Location: https://user:Secret@127.0.0.1:1/", ""}, "redirects are not followed"},
-		"307":             {answer{307, "Location: /", poller}, "redirects are not followed"},
+		"307":             {answer{307, "Location: /", inspected}, "redirects are not followed"},
 		"302 odd":         {answer{302, "Location: http://[Secret/", ""}, "redirects are not followed"},
 		"304":             {answer{304, "", ""}, "answers 304"},
-		"500 of poller":   {answer{500, text, poller}, "answers 500"},
+		"500 of poller":   {answer{500, text, inspected}, "answers 500"},
 		"500 of submit":   {answer{500, text, submitted}, "answers 500"},
 		"page":            {answer{200, "Content-Type: text/html", page}, "JSON object"},
 		"empty":           {answer{200, text, ""}, "empty"},
@@ -91,15 +87,15 @@ func TestPost_Answers(t *testing.T) {
 		"null":            {answer{200, text, "null"}, "JSON object"},
 		"array":           {answer{200, text, "[" + submitted + "]"}, "JSON object"},
 		"string":          {answer{200, text, `"{\"mode\": \"inspect\"}"`}, "JSON object"},
-		"two objects":     {answer{200, text, poller + submitted}, "JSON object"},
-		"cut JSON":        {answer{200, text, poller[:40]}, "JSON object"},
+		"two objects":     {answer{200, text, inspected + submitted}, "JSON object"},
+		"cut JSON":        {answer{200, text, inspected[:40]}, "JSON object"},
 		"empty object":    {answer{200, text, "{}"}, "is not the"},
 		"forbidden":       {answer{200, text, forbidden}, "is not the"},
 		"object store":    {answer{200, text, `{"Code": "AccessDenied", "Message": "Secret", "RequestId": "1"}`}, "is not the"},
 		"error of an API": {answer{200, text, `{"error": {"code": "Secret"}, "job_id": null, "mode": "scheduled"}`}, "is not the"},
 		"other types":     {answer{200, text, `{"mode": 5, "job_id": true}`}, "JSON object"},
 		"migrate":         {answer{200, text, `{"from": 2, "to": 2}`}, "is not the"},
-		"truncated":       {answer{200, "Content-Length: 500", poller}, "before its answer was complete"},
+		"truncated":       {answer{200, "Content-Length: 500", inspected}, "before its answer was complete"},
 		"too large":       {answer{200, text, large}, "more than a function can"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +138,7 @@ func TestPost_FunctionErrors(t *testing.T) {
 
 func TestPost_Accepted(t *testing.T) {
 	t.Parallel()
-	for what, body := range map[string]string{"status": poller, "submit": submitted} {
+	for what, body := range map[string]string{"status": inspected, "submit": submitted} {
 		address := answer{200, "", body}.serve(t)
 		// A proxy is not asked for this machine's own addresses.
 		if line := invocation(t, what, " "+address+"/\n", "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1"); line != "" {
@@ -172,7 +168,7 @@ func TestPost_Addresses(t *testing.T) {
 		"port":           {"http://127.0.0.1:99999", "no valid port"},
 		"stopped":        {"http://127.0.0.1:1", "was the stack stopped?"},
 		"does not exist": {"http://poller.invalid:9001", "does not resolve"},
-		"http of https":  {strings.Replace(answer{200, "", poller}.serve(t), "http:", "https:", 1), "does not speak TLS"},
+		"http of https":  {strings.Replace(answer{200, "", inspected}.serve(t), "http:", "https:", 1), "does not speak TLS"},
 		"certificate":    {tls.URL, "cannot be asked: tls: failed to verify certificate: x509"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,4 @@
+package cli
+
+// ShowProgress is showProgress for the tests.
+var ShowProgress = showProgress
