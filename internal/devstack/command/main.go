@@ -2,7 +2,6 @@
 //
 //	devstack run                       the whole product on this machine
 //	devstack postgres -- CMD …         CMD, with a PostgreSQL server of its own
-//	devstack once FILE STAMP -- CMD …  CMD, unless it succeeded with FILE as it is
 //	devstack schema                    the whole schema as plain SQL
 //
 // The server's URL is in DEV_DATABASE_URL; where that is set already, no
@@ -35,14 +34,12 @@ func command(ctx context.Context, args []string) int {
 	switch {
 	case len(args) > 2 && args[0] == "postgres" && args[1] == "--":
 		return postgres(ctx, args[2:])
-	case len(args) > 4 && args[0] == "once" && args[3] == "--":
-		return once(ctx, args[1], args[2], args[4:])
 	case len(args) == 1 && args[0] == "schema":
 		return schema()
 	case len(args) == 1 && args[0] == "run":
 		return run(ctx)
 	}
-	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack schema | devstack postgres -- COMMAND … | devstack once FILE STAMP -- COMMAND …")
+	fmt.Fprintln(os.Stderr, "usage: devstack run | devstack schema | devstack postgres -- COMMAND …")
 	return 2
 }
 

@@ -77,31 +77,63 @@ func TestPostgresStartsNoServerWhereOneIsNamed(t *testing.T) {
 	}
 }
 
-func TestOnceRunsAgainOnlyForAnotherSource(t *testing.T) {
+// TestMake_NPM runs make npm with a false npm, which notes each installation.
+func TestMake_NPM(t *testing.T) {
 	t.Parallel()
+	root, err := devstack.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	source, stamp, ran := filepath.Join(dir, "source"), filepath.Join(dir, "stamp"), filepath.Join(dir, "ran")
-	once := func(content, command string) int {
-		if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
+	write := func(name, content string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		return exitCode(t, program(t, nil, "once", source, stamp, "--", "sh", "-c", command).Run())
-	}
-	run := "echo ran >>" + ran
-	for _, content := range []string{"one", "one", "two"} {
-		if code := once(content, run); code != 0 {
-			t.Errorf("exit code %d", code)
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if code := once("three", "exit 4"); code != 4 {
-		t.Errorf("exit code %d, want the command's 4", code)
+	write("Makefile", string(makefile))
+	write("internal/devstack/command/main.go", "")
+	write("programs/node", "#!/bin/sh\necho v20.1.0\n")
+	write("programs/npm", "#!/bin/sh\n[ \"$1\" = ci ] || exec echo 10.0.0\n[ ! -e fail ] || exit 4\nmkdir -p node_modules\necho ran >>ran\n")
+	install := func() error {
+		cmd := exec.Command("make", "-C", dir, "npm")
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "programs")+":"+os.Getenv("PATH"))
+		return cmd.Run()
 	}
-	if code := once("three", run); code != 0 {
-		t.Errorf("exit code %d", code)
+	for _, content := range []string{"one", "one", "two"} {
+		write("package-lock.json", content)
+		errs := make(chan error, 2)
+		for range cap(errs) { // at the same time
+			go func() { errs <- install() }()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	text, err := os.ReadFile(ran)
+	write("package-lock.json", "three")
+	write("fail", "")
+	if install() == nil {
+		t.Error("got no error of a failed installation")
+	}
+	if err := os.Remove(filepath.Join(dir, "fail")); err != nil {
+		t.Fatal(err)
+	}
+	if err := install(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "ran"))
 	if got := strings.Count(string(text), "ran"); err != nil || got != 3 {
-		t.Errorf("ran %d times (%v), want 3: for one, two and three", got, err)
+		t.Errorf("installed %d times (%v), want 3: for one, two and three", got, err)
 	}
 }
 

@@ -45,7 +45,7 @@ func run(ctx context.Context) int {
 func options() (stack.Options, error) {
 	o := stack.Options{
 		Jobs: defaultJobs, Keep: os.Getenv("KEEP") == "1", Server: os.Getenv(urlVariable),
-		Buying: buying, Life: life, Out: os.Stdout, Terminal: terminal(os.Stdout),
+		Buying: buying, Life: life, Out: os.Stdout,
 	}
 	if text := os.Getenv("JOBS"); text != "" {
 		jobs, err := strconv.Atoi(text)
@@ -59,17 +59,4 @@ func options() (stack.Options, error) {
 	}
 	o.Bound = boundBase + time.Duration(o.Jobs)*boundPerJob
 	return o, nil
-}
-
-// terminal tells whether lines can be written over there.
-func terminal(f *os.File) bool {
-	if term := os.Getenv("TERM"); term == "" || term == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
 }

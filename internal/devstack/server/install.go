@@ -1,16 +1,18 @@
 package server
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"sumepoller/internal/devstack"
+	"sumepoller/internal/devstack/process"
 )
 
 // BinVariable names the environment variable that holds a folder with
@@ -43,70 +45,14 @@ func find() (install, error) {
 	return install{root}, nil
 }
 
-// copyTo copies what running a server takes, readable to everybody.
-func (i install) copyTo(dir string) error {
-	if err := mkdirOpen(dir); err != nil {
-		return fmt.Errorf("copy PostgreSQL: %w", err)
-	}
-	for _, part := range []string{"bin", "lib", "share"} {
-		if err := copyTree(filepath.Join(i.root, part), filepath.Join(dir, part)); err != nil {
-			return fmt.Errorf("copy PostgreSQL: %w", err)
-		}
+// copyTo copies the installation to a new directory, readable to everybody.
+func (i install) copyTo(ctx context.Context, dir string) error {
+	const script = `mkdir "$2" && cp -RP "$1/bin" "$1/lib" "$1/share" "$2" && chmod -R a+rX "$2"`
+	cmd := exec.Command("sh", "-c", script, "sh", i.root, dir)
+	var out bytes.Buffer
+	cmd.Stderr = &out
+	if err := process.Run(ctx, cmd, 0); err != nil {
+		return fmt.Errorf("copy PostgreSQL: %w\n%s", err, &out)
 	}
 	return nil
-}
-
-func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case entry.IsDir():
-			return mkdirOpen(target)
-		case entry.Type() == fs.ModeSymlink:
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(link, target)
-		case strings.HasSuffix(path, ".a"):
-			return nil // for linking only
-		default:
-			return copyFile(path, target)
-		}
-	})
-}
-
-// mkdirOpen makes a folder that everybody may enter, whatever the umask.
-func mkdirOpen(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o755)
-}
-
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(target, source); err != nil {
-		target.Close()
-		return err
-	}
-	if err := target.Close(); err != nil {
-		return err
-	}
-	return os.Chmod(to, 0o755)
 }

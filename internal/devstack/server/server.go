@@ -33,12 +33,9 @@ const (
 	logTail       = 2000 // bytes of the server's log that an error quotes
 )
 
-// Options say how a server differs from the usual one. The zero value is the
-// usual one.
+// Options are a server's differences from the usual one.
 type Options struct {
-	Settings []string          // name=value, stronger than the usual ones
-	HBA      string            // pg_hba.conf; empty: passwords (SCRAM), from this machine
-	Files    map[string][]byte // further files of the data folder, readable to the server alone
+	Settings []string // name=value; they override the usual ones
 }
 
 // Server is a running PostgreSQL.
@@ -55,7 +52,7 @@ type Server struct {
 // Start makes a database cluster and starts its server. It returns when the
 // server takes connections. Stop it in every case.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	s, err := create(ctx, o)
+	s, err := create(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
@@ -95,7 +92,7 @@ func (s *Server) Stop() {
 }
 
 // create makes the folder and the cluster.
-func create(ctx context.Context, o Options) (_ *Server, err error) {
+func create(ctx context.Context) (_ *Server, err error) {
 	s := &Server{password: rand.Text()}
 	if s.user, err = serverAccount(); err != nil {
 		return nil, err
@@ -122,38 +119,21 @@ func create(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	if !s.user.mayRead(s.install.root) {
 		copied := filepath.Join(s.dir, "install")
-		if err := s.install.copyTo(copied); err != nil {
+		if err := s.install.copyTo(ctx, copied); err != nil {
 			return nil, err
 		}
 		s.install.root = copied
 	}
-	return s, s.initialize(ctx, o)
+	return s, s.initialize(ctx)
 }
 
-// initialize runs initdb and puts the files of the options in place.
-func (s *Server) initialize(ctx context.Context, o Options) error {
+// initialize runs initdb.
+func (s *Server) initialize(ctx context.Context) error {
 	secret := filepath.Join(s.dir, "password")
 	if err := s.user.writeFile(secret, []byte(s.password+"\n")); err != nil {
 		return err
 	}
 	defer os.Remove(secret)
-	if err := s.initdb(ctx, secret); err != nil {
-		return err
-	}
-	if o.HBA != "" {
-		if err := s.user.writeFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(o.HBA)); err != nil {
-			return err
-		}
-	}
-	for name, content := range o.Files {
-		if err := s.user.writeFile(filepath.Join(s.data(), name), content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Server) initdb(ctx context.Context, secret string) error {
 	cmd := exec.Command(filepath.Join(s.Bin(), "initdb"), "--pgdata", s.data(),
 		"--username", superuser, "--pwfile", secret, "--auth", "scram-sha-256",
 		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,40 +11,26 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// buyer buys jobs as a program of a user's would: through the submitting
-// function, which records them for the poller.
+// buyer buys jobs as a user's program would: through the submit function.
 type buyer struct {
 	function *devstack.Function
 	key      string
 	api      *sumetest.API
 	life     time.Duration
-	ends     map[string]string // by job id: the state it has to reach
-	random   *rand.Rand
+	ends     map[string]string // by job id: the state that it has to reach
 }
 
-func (s *stack) newBuyer(ctx context.Context) (*buyer, error) {
-	f, err := s.function(ctx, "submit", nil)
-	if err != nil {
-		return nil, err
-	}
-	seed := uint64(time.Now().UnixNano())
-	return &buyer{
-		function: f, key: s.key, api: s.api, life: s.Life,
-		ends: map[string]string{}, random: rand.New(rand.NewPCG(seed, 0)),
-	}, nil
-}
-
-// buy buys n jobs, one after the other, spread over a time. Its caller reads
-// ends when it has returned.
+// buy buys n jobs, one after the other, evenly over a time. ends may be read
+// when it has returned.
 func (b *buyer) buy(ctx context.Context, n int, over time.Duration) error {
-	pace := time.NewTicker(max(over/time.Duration(n), time.Millisecond))
-	defer pace.Stop()
+	ticker := time.NewTicker(max(over/time.Duration(n), time.Millisecond))
+	defer ticker.Stop()
 	for i := range n {
 		if err := b.buyOne(ctx, i); err != nil {
 			return fmt.Errorf("buy job %d: %w", i+1, err)
 		}
 		select {
-		case <-pace.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -54,16 +39,10 @@ func (b *buyer) buy(ctx context.Context, n int, over time.Duration) error {
 }
 
 func (b *buyer) buyOne(ctx context.Context, i int) error {
-	request, err := json.Marshal(map[string]any{
-		"idempotency_key": fmt.Sprintf("run-%d", i+1),
-		"video":           map[string]any{"prompt": fmt.Sprintf("a lighthouse, take %d", i+1), "duration": 5},
-	})
-	if err != nil {
-		return err
-	}
+	order := fmt.Appendf(nil, `{"idempotency_key": "run-%d", "video": {"prompt": "a lighthouse, take %[1]d", "duration": 5}}`, i+1)
 	plan := b.plan(i)
 	b.api.SetOptions(apiOptions(b.key, uint64(i), plan))
-	result, err := b.function.Invoke(ctx, request)
+	result, err := b.function.Invoke(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -73,14 +52,14 @@ func (b *buyer) buyOne(ctx context.Context, i int) error {
 	var answer struct {
 		JobID string `json:"job_id"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(result.Payload)).Decode(&answer); err != nil || answer.JobID == "" {
+	if err := json.Unmarshal(result.Payload, &answer); err != nil || answer.JobID == "" {
 		return fmt.Errorf("answer %s names no job", result.Payload)
 	}
 	b.ends[answer.JobID] = plan.End
 	return nil
 }
 
-// plan draws how a job goes; most come to a good end.
+// plan decides what happens to a job; most are completed.
 func (b *buyer) plan(i int) sumetest.Plan {
 	end := "completed"
 	switch i % 20 {
@@ -93,8 +72,8 @@ func (b *buyer) plan(i int) sumetest.Plan {
 	}
 	return sumetest.Plan{
 		End:   end,
-		After: b.life/6 + time.Duration(b.random.Int64N(int64(b.life-b.life/6))),
-		Hint:  1 + float64(b.random.IntN(5))/2,
+		After: b.life/6 + rand.N(b.life-b.life/6),
+		Hint:  1 + float64(rand.IntN(5))/2,
 		Flat:  i%2 == 1,
 	}
 }

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -13,18 +14,17 @@ import (
 	"sumepoller/internal/devstack/server"
 )
 
-// database is a database of this run's own, on a server of its own too unless
-// one was named.
+// database is made for one make run, on a server made for it too unless the
+// caller named one.
 type database struct {
 	name   string
 	url    string
 	admin  string         // connection string of the server
-	server *server.Server // nil where one was named
+	server *server.Server // nil where the caller named one
 	pool   *pgxpool.Pool
 }
 
-// newDatabase makes the database. It returns what it made with an error too,
-// to be closed in every case.
+// newDatabase returns what it made with an error too. Close it in every case.
 func newDatabase(ctx context.Context, admin string) (*database, error) {
 	d := &database{admin: admin}
 	if admin == "" {
@@ -52,16 +52,15 @@ func newDatabase(ctx context.Context, admin string) (*database, error) {
 	return d, err
 }
 
-// close drops the database and stops the server where it is this run's own.
+// close drops the database, or stops the server that was made for it.
 func (d *database) close() {
 	if d.pool != nil {
 		d.pool.Close()
 	}
 	if d.server != nil {
 		d.server.Stop()
-		return
 	}
-	if d.name == "" {
+	if d.server != nil || d.name == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
@@ -89,7 +88,7 @@ func withDatabase(connString, name string) (string, error) {
 	}
 	u, err := url.Parse(connString)
 	if err != nil {
-		return "", fmt.Errorf("the server's connection string is no URL")
+		return "", errors.New("the server's connection string is not a URL")
 	}
 	u.Path = "/" + name
 	query := u.Query()

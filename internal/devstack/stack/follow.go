@@ -8,7 +8,12 @@ import (
 	"time"
 )
 
-// follow buys the jobs, lets the clock tick and shows what happens until every
+const (
+	lookEvery = 250 * time.Millisecond
+	showEvery = 8 // looks
+)
+
+// follow buys the jobs, lets the clock tick and shows the progress until every
 // job is finished or the time is up; then it reports.
 func (s *stack) follow(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, s.Bound)
@@ -26,7 +31,7 @@ func (s *stack) follow(ctx context.Context) error {
 	return errors.Join(err, s.report(ctx, time.Since(began)))
 }
 
-// watch has the jobs bought and returns nil once all are and none is pending.
+// watch buys the jobs and returns nil once none is pending.
 func (s *stack) watch(ctx context.Context, began time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var buying sync.WaitGroup
@@ -37,7 +42,7 @@ func (s *stack) watch(ctx context.Context, began time.Time) error {
 	all := false
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	for {
+	for look := 0; ; look++ {
 		select {
 		case err := <-bought:
 			if all = true; err != nil {
@@ -47,16 +52,18 @@ func (s *stack) watch(ctx context.Context, began time.Time) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		seen, err := s.db.look(ctx)
+		p, err := s.db.progress(ctx)
 		if err != nil {
 			return err
 		}
-		s.screen.show(seen.line(time.Since(began)))
-		if all && seen.pending == 0 {
-			s.screen.settle(seen.line(time.Since(began)))
+		done := all && p.Pending == 0
+		if done || look%showEvery == 0 {
+			s.say("%s", p.line(time.Since(began)))
+		}
+		if done {
 			return nil
 		}
-		if err := s.clock.trouble(); err != nil {
+		if _, err := s.clock.sum(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,41 +15,41 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// largestPayload is Lambda's limit, in bytes.
-const largestPayload = 6 << 20
+// maxPayload is Lambda's limit, in bytes.
+const maxPayload = 6 << 20
 
-// keep lets everything go on, says how to reach it, and waits for ctx.
+// keep goes on until ctx ends, and prints how to send requests meanwhile.
 func (s *stack) keep(ctx context.Context) error {
-	byHand, err := s.function(ctx, "poller", nil)
+	manual, err := s.function(ctx, "poller")
 	if err != nil {
 		return err
 	}
-	poller, err := s.door(byHand)
+	poller, err := s.serve(manual)
 	if err != nil {
 		return err
 	}
-	submitter, err := s.door(s.buyer.function)
+	submit, err := s.serve(s.buyer.function)
+	if err != nil {
+		return err
+	}
+	psql, err := s.psql()
 	if err != nil {
 		return err
 	}
 	s.clock.start()
-	s.screen.say("\nKEEP=1: it goes on until Ctrl-C. By hand, from another terminal:\n")
-	s.screen.say("  FUNCTION_URL=%s make status", poller)
-	s.screen.say("  FUNCTION_URL=%s make submit FILE=functions/submit/testdata/payloads/order.json", submitter)
-	how, err := s.connecting()
-	if err != nil {
-		return err
-	}
-	s.screen.say("  %s", how)
+	s.say("\nKEEP=1: this goes on until Ctrl-C. From another terminal:\n")
+	s.say("  FUNCTION_URL=%s make status", poller)
+	s.say("  FUNCTION_URL=%s make submit FILE=functions/submit/testdata/payloads/order.json", submit)
+	s.say("  %s", psql)
 	<-ctx.Done()
 	return nil
 }
 
-// door serves a function under an address, one invocation at a time however
-// many are asked for.
-func (s *stack) door(f *devstack.Function) (string, error) {
+// serve returns an address of the function. Requests at the same time wait for
+// each other; the emulator itself would fail.
+func (s *stack) serve(f *devstack.Function) (string, error) {
 	server, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		payload, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestPayload))
+		payload, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 			return
@@ -68,15 +69,15 @@ func (s *stack) door(f *devstack.Function) (string, error) {
 	return server.URL, nil
 }
 
-// connecting returns the command that opens the database. The password stands
-// in a file, not in the command.
-func (s *stack) connecting() (string, error) {
+// psql returns the command that opens the database. The password is in a file,
+// not in the command.
+func (s *stack) psql() (string, error) {
 	if s.db.server == nil {
 		return "database " + s.db.name + " on the server of DEV_DATABASE_URL", nil
 	}
 	u, err := url.Parse(s.db.url)
 	if err != nil {
-		return "", fmt.Errorf("the database's connection string is no URL")
+		return "", errors.New("the database's connection string is not a URL")
 	}
 	dir, err := os.MkdirTemp("", "sumepoller-run-")
 	if err != nil {
@@ -86,8 +87,6 @@ func (s *stack) connecting() (string, error) {
 	password, _ := u.User.Password()
 	file := filepath.Join(dir, "pgpass")
 	line := strings.Join([]string{u.Hostname(), u.Port(), "*", u.User.Username(), password}, ":")
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("PGPASSFILE=%s psql -h %s -p %s -U %s %s", file, u.Hostname(), u.Port(), u.User.Username(), s.db.name), nil
+	u.User, u.RawQuery = url.User(u.User.Username()), url.Values{"passfile": {file}}.Encode()
+	return "psql '" + u.String() + "'", os.WriteFile(file, []byte(line+"\n"), 0o600)
 }

@@ -13,95 +13,80 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// outcome is what became of one job.
-type outcome struct {
+// job is a job's row at the end.
+type job struct {
 	JobID string
 	State string
 	Polls int
 }
 
-const outcomesSQL = `SELECT job_id, state, polls FROM video_jobs ORDER BY job_id`
-
-// report writes the table of what came of the jobs and returns an error where
-// it is not what had to come of them.
+// report prints the jobs by state. It returns an error where a job has another
+// state than it should have, is missing, or was read or billed twice.
 func (s *stack) report(ctx context.Context, took time.Duration) error {
-	rows, err := s.db.pool.Query(ctx, outcomesSQL)
+	rows, err := s.db.pool.Query(ctx, `SELECT job_id, state, polls FROM video_jobs`)
 	if err != nil {
-		return fmt.Errorf("read the outcomes: %w", err)
+		return fmt.Errorf("read the jobs: %w", err)
 	}
-	outcomes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[outcome])
+	jobs, err := pgx.CollectRows(rows, pgx.RowToStructByPos[job])
 	if err != nil {
-		return fmt.Errorf("read the outcomes: %w", err)
+		return fmt.Errorf("read the jobs: %w", err)
 	}
-	s.screen.say("\n%s", s.table(outcomes, took))
-	return s.judge(outcomes)
+	late, stats := lateness(s.pollers), s.api.Stats()
+	ticks, _ := s.clock.sum()
+	s.say("\n%s", s.table(jobs))
+	s.say("lateness of %d reads: half within %s, 99 %% within %s, all within %s",
+		len(late), percentile(late, 0.5), percentile(late, 0.99), percentile(late, 1))
+	s.say("ticks: %d (%d while another run was in flight, %d without a free sandbox, %d failed)",
+		ticks.ticks, ticks.overlapped, ticks.skipped, ticks.failed)
+	s.say("the API: %d reads, %d of a job that was being read already; billed %d jobs", stats.Reads, stats.Overlapping, stats.Billed)
+	s.say("took %s", took.Round(time.Second))
+	return s.judge(jobs)
 }
 
-func (s *stack) table(outcomes []outcome, took time.Duration) string {
+func (s *stack) table(jobs []job) string {
+	byState := map[string][]job{}
+	for _, j := range jobs {
+		byState[j.State] = append(byState[j.State], j)
+	}
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "state\tjobs\tright\treads\treads a job\tleast\tmost")
-	byState := map[string][]outcome{}
-	for _, o := range outcomes {
-		byState[o.State] = append(byState[o.State], o)
-	}
+	fmt.Fprintln(w, "state\tjobs\texpected\treads\treads a job")
 	for _, state := range slices.Sorted(maps.Keys(byState)) {
-		s.row(w, state, byState[state])
+		var reads, expected int
+		for _, j := range byState[state] {
+			reads += j.Polls
+			if s.buyer.ends[j.JobID] == state {
+				expected++
+			}
+		}
+		n := len(byState[state])
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f\n", state, n, expected, reads, float64(reads)/float64(n))
 	}
-	s.row(w, "all", outcomes)
 	w.Flush()
-	l, c, stats := readLateness(s.pollers), s.clock.sum(), s.api.Stats()
-	fmt.Fprintf(&text, "\nlateness of %d reads: half within %s, 99 in 100 within %s, none past %s\n",
-		l.reads, round(l.p50), round(l.p99), round(l.max))
-	fmt.Fprintf(&text, "ticks: %d (%d while another run went on, %d found no free sandbox, %d failed)\n",
-		c.ticks, c.overlapped, c.skipped, c.failed)
-	fmt.Fprintf(&text, "the API saw %d reads, %d of them of a job that was being read, and billed %d jobs\n",
-		stats.Reads, stats.Overlapping, stats.Billed)
-	fmt.Fprintf(&text, "took %s", took.Round(time.Second))
 	return text.String()
 }
 
-// row writes one line of the table.
-func (s *stack) row(w *tabwriter.Writer, name string, outcomes []outcome) {
-	if len(outcomes) == 0 {
-		return
-	}
-	var reads, right int
-	least, most := outcomes[0].Polls, 0
-	for _, o := range outcomes {
-		reads += o.Polls
-		least, most = min(least, o.Polls), max(most, o.Polls)
-		if s.buyer.ends[o.JobID] == o.State {
-			right++
-		}
-	}
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f\t%d\t%d\n",
-		name, len(outcomes), right, reads, float64(reads)/float64(len(outcomes)), least, most)
-}
-
-// judge compares what came of the jobs with what they were bound for.
-func (s *stack) judge(outcomes []outcome) error {
+func (s *stack) judge(jobs []job) error {
 	var errs []error
 	wrong := 0
-	for _, o := range outcomes {
-		if o.State != "pending" && s.buyer.ends[o.JobID] != o.State {
+	for _, j := range jobs {
+		if j.State != "pending" && s.buyer.ends[j.JobID] != j.State {
 			wrong++
 		}
 	}
-	if wrong > 0 {
-		errs = append(errs, fmt.Errorf("%d jobs came to another end than they had to", wrong))
-	}
-	if len(outcomes) != s.Jobs {
-		errs = append(errs, fmt.Errorf("%d jobs are in the table in place of %d", len(outcomes), s.Jobs))
-	}
 	stats := s.api.Stats()
-	if stats.Overlapping > 0 {
-		errs = append(errs, fmt.Errorf("%d reads were of a job that was being read", stats.Overlapping))
-	}
-	if stats.Billed != s.Jobs {
-		errs = append(errs, fmt.Errorf("%d jobs were billed in place of %d", stats.Billed, s.Jobs))
+	for _, c := range []struct {
+		what      string
+		got, want int
+	}{
+		{"jobs in a wrong state", wrong, 0},
+		{"jobs in the table", len(jobs), s.Jobs},
+		{"reads of a job that was being read already", stats.Overlapping, 0},
+		{"jobs billed", stats.Billed, s.Jobs},
+	} {
+		if c.got != c.want {
+			errs = append(errs, fmt.Errorf("%s: %d, want %d", c.what, c.got, c.want))
+		}
 	}
 	return errors.Join(errs...)
 }
-
-func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

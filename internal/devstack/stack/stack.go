@@ -1,8 +1,8 @@
-// Package stack is make run: the whole product on this machine, with nothing
-// of AWS's and nothing that costs. The functions' own binaries run under AWS's
-// runtime interface emulator against a real PostgreSQL; the Sume API and
-// Secrets Manager are simulated; a clock ticks every few seconds in place of
-// a minute. A buyer buys jobs, and every one of them has to reach its end.
+// Package stack is make run: the whole product on this machine, without AWS and
+// without cost. The functions' own binaries run under AWS's runtime interface
+// emulator against a real PostgreSQL; the Sume API and Secrets Manager are
+// simulated; a tick comes every few seconds instead of every minute. A buyer
+// buys jobs, and each of them must reach its expected state.
 package stack
 
 import (
@@ -13,13 +13,16 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"sumepoller/internal/config"
 	"sumepoller/internal/devstack"
 	"sumepoller/internal/sume/sumetest"
 )
 
 const (
 	tickEvery     = 3 * time.Second
-	runBudget     = 4 * time.Second // longer than a tick, so that runs overlap
+	timeBudget     = 4 * time.Second // longer than a tick, so that runs overlap
 	functionLimit = 30 * time.Second
 	sandboxes     = 2 // of the poller
 	secretID      = "sume-api-key"
@@ -35,13 +38,12 @@ type Options struct {
 	Buying   time.Duration // over which the jobs are bought, where they can be that fast
 	Life     time.Duration // of a job at Sume, at most; a sixth of it at least
 	Out      io.Writer
-	Terminal bool // Out understands a line that is written over
 }
 
-// Run runs it and returns nil when every job reached its right end. When it
-// returns, what it started has ended and what it made is removed.
+// Run returns nil when every job reached its expected state. When it returns,
+// what it started has ended and what it made is removed.
 func Run(ctx context.Context, o Options) error {
-	s := &stack{Options: o, screen: &screen{out: o.Out, terminal: o.Terminal}, key: "sume_" + rand.Text()}
+	s := &stack{Options: o, key: "sume_" + rand.Text()}
 	defer s.close()
 	if err := s.start(ctx); err != nil {
 		return err
@@ -53,10 +55,8 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(err, s.keep(ctx))
 }
 
-// stack is what runs.
 type stack struct {
 	Options
-	screen  *screen
 	key     string // of the API
 	api     *sumetest.API
 	address string // of the API and of Secrets Manager
@@ -74,11 +74,13 @@ func (s *stack) close() {
 	}
 }
 
+func (s *stack) say(format string, args ...any) { fmt.Fprintf(s.Out, format+"\n", args...) }
+
 func (s *stack) onClose(f func()) { s.undo = append(s.undo, f) }
 
-// start brings everything up to the moment before the first job.
+// start starts everything but the clock.
 func (s *stack) start(ctx context.Context) error {
-	s.screen.say("building the functions and starting PostgreSQL")
+	s.say("building the functions and starting PostgreSQL")
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
@@ -89,48 +91,47 @@ func (s *stack) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.screen.say("database %s, schema migrated: %s", s.db.name, migrated)
+	s.say("database %s, schema migrated: %s", s.db.name, migrated)
+	s.clock = &clock{free: make(chan *devstack.Function, sandboxes)}
+	s.onClose(s.clock.running.Wait) // its runs end when their functions are stopped
 	for range sandboxes {
-		f, err := s.function(ctx, "poller", nil)
+		f, err := s.function(ctx, "poller")
 		if err != nil {
 			return err
 		}
 		s.pollers = append(s.pollers, f)
+		s.clock.free <- f
 	}
-	if s.buyer, err = s.newBuyer(ctx); err != nil {
+	submit, err := s.function(ctx, "submit")
+	if err != nil {
 		return err
 	}
-	s.clock = newClock(s.pollers)
+	s.buyer = &buyer{function: submit, key: s.key, api: s.api, life: s.Life, ends: map[string]string{}}
 	s.onClose(s.clock.stop)
-	s.screen.say("%d jobs, %d sandboxes of the poller, a tick every %s, %s a run", s.Jobs, sandboxes, tickEvery, runBudget)
-	s.screen.say("the API's limits (120 reads a minute, 10000 a day) are lifted for this run")
+	s.say("%d jobs, %d sandboxes of the poller, a tick every %s, time budget of a run %s", s.Jobs, sandboxes, tickEvery, timeBudget)
+	s.say("the API's limits (120 reads a minute, 10000 a day) are lifted for this run")
 	return nil
 }
 
 // prepare builds the functions and makes the database, at the same time.
 func (s *stack) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	made := make(chan error, 1)
-	go func() {
-		var err error
-		s.db, err = newDatabase(ctx, s.Server)
-		made <- err
-	}()
 	s.built = map[string]string{}
-	var buildErr error
-	for _, name := range []string{"poller", "submit", "migrate"} {
-		if s.built[name], buildErr = devstack.Bootstrap(ctx, name); buildErr != nil {
-			cancel()
-			break
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		s.db, err = newDatabase(ctx, s.Server)
+		return err
+	})
+	group.Go(func() (err error) {
+		for _, name := range []string{"poller", "submit", "migrate"} {
+			if s.built[name], err = devstack.Bootstrap(ctx, name); err != nil {
+				return err
+			}
 		}
-	}
-	err := <-made
+		return nil
+	})
+	err := group.Wait()
 	if s.db != nil {
 		s.onClose(s.db.close)
-	}
-	if buildErr != nil {
-		return buildErr
 	}
 	return err
 }
@@ -149,8 +150,8 @@ func (s *stack) serveAPI() error {
 	return nil
 }
 
-// apiOptions are those of an API that sets no limits; the next job bought goes
-// as planned.
+// apiOptions returns the options of an API without limits. The next job that is
+// bought goes as planned.
 func apiOptions(key string, seed uint64, next sumetest.Plan) sumetest.Options {
 	return sumetest.Options{
 		Seed: seed, Keys: []string{key}, Bought: next,
@@ -158,9 +159,9 @@ func apiOptions(key string, seed uint64, next sumetest.Plan) sumetest.Options {
 	}
 }
 
-// migrate runs the migrating function once.
+// migrate runs the migrate function once.
 func (s *stack) migrate(ctx context.Context) (string, error) {
-	f, err := s.function(ctx, "migrate", nil)
+	f, err := s.function(ctx, "migrate")
 	if err != nil {
 		return "", err
 	}
@@ -175,9 +176,25 @@ func (s *stack) migrate(ctx context.Context) (string, error) {
 	return string(result.Payload), nil
 }
 
-// function starts a sandbox of a function, stopped with the stack.
-func (s *stack) function(ctx context.Context, name string, extra map[string]string) (*devstack.Function, error) {
-	f, err := devstack.StartFunction(ctx, "sumepoller-"+name, s.built[name], s.environment(extra), functionLimit)
+// function starts a sandbox of a function. It is stopped with the stack. The
+// functions ignore the variables that they do not need.
+func (s *stack) function(ctx context.Context, name string) (*devstack.Function, error) {
+	env := map[string]string{
+		config.APIKeySecretID: secretID,
+		config.APIBaseURL:     s.address + "/v1",
+		config.DatabaseURL:    s.db.url,
+		config.PollBudget:     timeBudget.String(),
+		config.ReadsPerMinute: "0",
+		config.ReadsPerDay:    "0",
+		config.FunctionMemory: "256",
+
+		"AWS_REGION":                       "us-east-1",
+		"AWS_ACCESS_KEY_ID":                "simulated",
+		"AWS_SECRET_ACCESS_KEY":            "simulated",
+		"AWS_EC2_METADATA_DISABLED":        "true",
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER": s.address,
+	}
+	f, err := devstack.StartFunction(ctx, "sumepoller-"+name, s.built[name], env, functionLimit)
 	if err != nil {
 		return nil, err
 	}

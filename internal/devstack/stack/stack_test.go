@@ -31,7 +31,7 @@ func serverURL(t *testing.T) string {
 	return connString
 }
 
-func TestEveryJobReachesItsEndAndNoSecretIsShown(t *testing.T) {
+func TestRun(t *testing.T) {
 	t.Parallel()
 	server := serverURL(t)
 	before := databases(t, server)
@@ -54,7 +54,7 @@ func TestEveryJobReachesItsEndAndNoSecretIsShown(t *testing.T) {
 		}
 	}
 	for _, secret := range secrets {
-		// The database's name begins as the key does and is none.
+		// The database's name begins with the same letters as a key.
 		if strings.Contains(strings.ReplaceAll(out.String(), "sumepoller_run", ""), secret) {
 			t.Errorf("output holds %q:\n%s", secret, &out)
 		}
@@ -64,7 +64,7 @@ func TestEveryJobReachesItsEndAndNoSecretIsShown(t *testing.T) {
 	}
 }
 
-func TestARunThatIsNotDoneInTimeSaysSo(t *testing.T) {
+func TestRun_OutOfTime(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := stack.Run(t.Context(), stack.Options{
@@ -74,11 +74,11 @@ func TestARunThatIsNotDoneInTimeSaysSo(t *testing.T) {
 		t.Errorf("got %v, want the time bound", err)
 	}
 	if !strings.Contains(out.String(), "pending") {
-		t.Errorf("output does not tell what is pending:\n%s", &out)
+		t.Errorf("output does not say how many jobs are pending:\n%s", &out)
 	}
 }
 
-func TestAServerThatCannotBeReachedEndsTheRun(t *testing.T) {
+func TestRun_ServerUnreachable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := stack.Run(t.Context(), stack.Options{
@@ -90,8 +90,7 @@ func TestAServerThatCannotBeReachedEndsTheRun(t *testing.T) {
 	}
 }
 
-// databases counts the databases of runs, of those that go on beside this test
-// too.
+// databases counts the databases of all runs, also of those outside this test.
 func databases(t *testing.T, server string) int {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server)
@@ -127,7 +126,7 @@ func TestWithDatabase(t *testing.T) {
 	}
 }
 
-func TestPercentilesCountEachValueAsOftenAsItWasSeen(t *testing.T) {
+func TestPercentile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		when           string
