@@ -1,14 +1,14 @@
-# What a person or CI does here, as targets; `make` alone lists them.
-# POSIX shell and GNU make 3.81 (which macOS has) will do.
+# The targets for people and CI; `make` alone lists them. They need a POSIX shell
+# and GNU make 3.81, which macOS has.
 
 GOARCH    ?= arm64
 FUZZTIME  ?= 20s
 FUNCTIONS := poller submit migrate
-# Everything but infra, which alone needs the CDK.
+# Everything except infra, the only part that needs the CDK.
 PROGRAM   := ./functions/... ./internal/... ./migrations/...
 
-# Tools, pinned apart from the program's requirements in go.mod. One that is
-# installed is known by the version in its stamp's name.
+# Tools, pinned here and not in go.mod. The name of a tool's stamp file contains
+# the version that is installed.
 EMULATOR         := github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
 EMULATOR_VERSION := v0.0.0-20261030222936-bef5c4ba774d
 LINTER           := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
@@ -16,8 +16,8 @@ LINTER_VERSION   := v2.15.0
 GREMLINS         := github.com/go-gremlins/gremlins/cmd/gremlins
 GREMLINS_VERSION := v0.6.0
 
-# Relative, since no path of the repository's own can then break a target or a
-# recipe. So make has to run at the root.
+# All paths are relative, so that a strange path of the repository breaks no
+# target and no recipe. So make must run in the root directory.
 ifeq ($(wildcard internal/devstack/command/main.go),)
 $(error run make in the root directory of the repository, or with -C)
 endif
@@ -26,7 +26,7 @@ DEVSTACK := $(BIN)/devstack
 CLI      := $(BIN)/cli
 CDK      := node_modules/.bin/cdk
 
-# The caller's Go settings steer no build: GOARCH is for `make build` alone, no
+# The caller's Go settings change no build: GOARCH is for `make build` only, no
 # vendor directory or workspace is used, and git need not trust the directory.
 unexport GOOS GOARCH
 export GOFLAGS := $(filter-out -mod=% -buildvcs=%,$(GOFLAGS)) -buildvcs=false
@@ -41,7 +41,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 help: ## list the targets
 	@echo 'usage: make TARGET'
 	@echo
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 # --- on this machine
 
@@ -50,27 +50,27 @@ run: devstack npm emulator ## the whole product on this machine, with a simulate
 	@exec "$(DEVSTACK)" run
 
 .PHONY: test
-test: test-program test-infra ## vet and all tests, with a PostgreSQL server of their own
+test: test-program test-infra ## vet and all tests, with a new PostgreSQL server
 
 .PHONY: test-program
-test-program: devstack npm emulator ## the tests but infra's
+test-program: devstack npm emulator ## vet and all tests except infra's
 	@command -v $$(go env CC) >/dev/null || { echo 'no C compiler, which the race detector needs: install gcc, or name another with CC (CC=clang)' >&2; exit 1; }
 	go vet $(PROGRAM)
 	@CGO_ENABLED=1 "$(DEVSTACK)" postgres -- go test -race -shuffle=on -timeout 20m $(PROGRAM)
 
 .PHONY: test-infra
-test-infra: npm ## infra's tests: the stack, synthesized once per package
+test-infra: go npm ## infra's tests: the stack, synthesized once per package
 	go vet ./infra/...
 	go test -shuffle=on -timeout 20m ./infra/...
 
 .PHONY: test-pooler
-test-pooler: devstack npm emulator ## the tests through PgBouncer, which has to be installed
+test-pooler: devstack npm emulator ## the tests through PgBouncer, which must be installed
 	@PATH="$$PATH:/usr/sbin"; export PATH; \
 	command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }; \
 	exec "$(DEVSTACK)" postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
 
 .PHONY: fuzz
-fuzz: go ## every fuzz test for a while (FUZZTIME=20s each)
+fuzz: go ## every fuzz test (FUZZTIME=20s each)
 	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' functions internal migrations infra); do \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
 			echo "$$(dirname $$file) $$name"; \
@@ -85,16 +85,16 @@ mutate: go $(BIN)/.gremlins-$(GREMLINS_VERSION) ## mutation tests of internal/po
 	GOFLAGS="$$GOFLAGS -vet=off" $(BIN)/gremlins unleash ./internal/submit
 
 .PHONY: bench
-bench: npm ## measure speed, delay and cost, eight minutes (ONLY=throughput, claims, detection, idle or sandboxes)
+bench: go npm ## measure speed, delay and cost, eight minutes (ONLY=throughput, claims, detection, idle or sandboxes)
 	@go run ./internal/bench $(ONLY)
 
 .PHONY: lint
-lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint where it is installed
+lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint if it is installed
 	$(BIN)/golangci-lint run $(PROGRAM) ./infra/...
 	@$(MAKE) --no-print-directory lint-templates
 
 .PHONY: fmt
-fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## bring the Go files into the form that lint asks for
+fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## format the Go files as lint requires
 	$(BIN)/golangci-lint fmt $(PROGRAM) ./infra/...
 
 # Words that have a plainer one, listed in .ci/words as regular expressions.
@@ -103,9 +103,9 @@ fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## bring the Go files into the f
 lint-words: ## words that have a plainer one (.ci/words)
 	@! git grep -nIiwE -f .ci/words -- '*.go' '*.md' '*.sql' '*.yaml' '*.yml' Makefile .ci/run | grep -vFf .ci/words-allowed
 
-# W3005: the CDK names dependencies that CloudFormation would see by itself.
+# W3005: the CDK writes dependencies that CloudFormation would find by itself.
 .PHONY: lint-templates
-lint-templates: ## cfn-lint over template.yaml and what synth wrote
+lint-templates: ## cfn-lint on template.yaml and on the output of synth
 	@if ! command -v cfn-lint >/dev/null; then \
 		echo 'cfn-lint is NOT installed: no template was linted (pip install cfn-lint)'; \
 	else \
@@ -132,11 +132,11 @@ build: go ## dist/{poller,submit,migrate}/bootstrap for Lambda (GOARCH=arm64)
 synth: npm build ## the stacks as CloudFormation, in cdk.out/ (SETTINGS=infra/settings.json)
 	@rm -rf cdk.out
 	@$(CDK) synth --quiet
-deploy: npm build ## bring the stacks to AWS
+deploy: npm build ## deploy the stacks to AWS
 	$(CDK) deploy --all
 diff: npm build ## what deploy would change
 	$(CDK) diff
-destroy: npm build ## take the app stack away; the table and a new database stay
+destroy: npm build ## delete the app stack; the table and a new database stay
 	$(CDK) destroy App
 
 # Verbatim, through the environment: neither make nor the shell reads a quote or
@@ -173,8 +173,8 @@ go:
 devstack cli: go
 	@mkdir -p $(BIN)/.work && GOTMPDIR="$$(pwd)/$(BIN)/.work" go build -o $(BIN)/$@ ./internal/$@/command
 
-# at-least is a shell command that fails with one line unless a program (its
-# command, its name) has a version (the major one) or a newer one.
+# at-least is a shell command that fails with one line unless a program is
+# installed in a major version or a newer one: $(call at-least,command,name,version).
 define at-least
 command -v $(1) >/dev/null || { echo 'no $(1) in PATH: install Node.js 20 or newer, and npm with it' >&2; exit 1; }; \
 version=$$($(1) --version | tr -d v); \

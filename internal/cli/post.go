@@ -68,7 +68,7 @@ func post(ctx context.Context, address string, payload []byte) ([]byte, error) {
 	case len(answer) > maxPayload:
 		return nil, fmt.Errorf("FUNCTION_URL answers with over %d bytes, more than a function can: is the address a function's?", maxPayload)
 	case parseFailedInvocation(answer) == nil && resp.StatusCode/100 != 2:
-		return nil, refusal(resp, proxy)
+		return nil, unexpectedStatus(resp, proxy)
 	}
 	return answer, nil
 }
@@ -127,8 +127,8 @@ func explain(err error, u, proxy *url.URL) error {
 	return fmt.Errorf("FUNCTION_URL, %s, did not answer as an HTTP server does: is the address a function's?", u.Host) // err may quote the answer
 }
 
-// refusal describes an answer that is no function's.
-func refusal(resp *http.Response, proxy *url.URL) error {
+// unexpectedStatus describes the answer of something that is not a function.
+func unexpectedStatus(resp *http.Response, proxy *url.URL) error {
 	from, cure := "FUNCTION_URL", "is the address a function's?"
 	if proxy != nil {
 		from += " (through the proxy " + proxy.Host + ", see HTTP_PROXY and NO_PROXY)"

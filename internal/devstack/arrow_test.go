@@ -13,20 +13,17 @@ import (
 	"sumepoller/internal/devstack"
 )
 
-// everything stands for all rooms: what is for development only takes what it
-// needs.
+// everything is the list of a development room, which may import all rooms.
 var everything = []string{"*"}
 
-// served is what a function may use.
+// served are the rooms that a function may import.
 var served = []string{
 	"internal/config", "internal/poller", "internal/postgres", "internal/secrets",
 	"internal/operator", "internal/submit", "internal/sume", "internal/telemetry",
 }
 
-// arrows holds every room and the rooms that it may import; a room's own
-// sub-packages belong to it unless they are rooms themselves. It stands in
-// this package since the list is the development's own and this one knows
-// where the repository is.
+// arrows holds every room and the rooms that it may import. A package below a
+// room belongs to it, unless it is a room itself.
 var arrows = map[string][]string{
 	"functions/poller":       served,
 	"functions/submit":       served,
@@ -51,7 +48,7 @@ var arrows = map[string][]string{
 
 const module = "sumepoller/"
 
-// room returns the room of a package's path inside the module.
+// room returns the room of a directory, or "".
 func room(path string) string {
 	for ; path != "."; path = filepath.Dir(path) {
 		if _, ok := arrows[path]; ok {
@@ -61,7 +58,7 @@ func room(path string) string {
 	return ""
 }
 
-func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+func TestRooms_Imports(t *testing.T) {
 	t.Parallel()
 	root, err := devstack.Root()
 	if err != nil {
@@ -85,7 +82,7 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 		}
 		from := room(filepath.Dir(rel))
 		if from == "" {
-			t.Errorf("%s lies in no room", rel)
+			t.Errorf("%s is in no room", rel)
 			return nil
 		}
 		seen[from] = true
@@ -97,12 +94,12 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 	}
 	for room := range arrows {
 		if !seen[room] {
-			t.Errorf("room %s is in the list but holds no program", room)
+			t.Errorf("room %s is in the list but has no Go file", room)
 		}
 	}
 }
 
-// checkFile reports the imports of a file that its room may not have.
+// checkFile reports the imports that the file's room may not have.
 func checkFile(t *testing.T, path, rel, from string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
@@ -114,8 +111,8 @@ func checkFile(t *testing.T, path, rel, from string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inside, ours := strings.CutPrefix(imported, module)
-		if !ours {
+		inside, internal := strings.CutPrefix(imported, module)
+		if !internal {
 			continue
 		}
 		to := room(inside)

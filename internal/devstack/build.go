@@ -13,11 +13,11 @@ import (
 	"sumepoller/internal/devstack/process"
 )
 
-// buildGrace is what an interrupted build gets to remove its files.
+// buildGrace is the time for an interrupted build to remove its files.
 const buildGrace = 5 * time.Second
 
-// Root returns the repository's folder: the nearest one with go.mod, from the
-// working folder upwards.
+// Root returns the repository's root: the nearest directory with a go.mod, from
+// the working directory upwards.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -28,15 +28,15 @@ func Root() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod in the working folder or above it: run this inside the repository")
+			return "", errors.New("no go.mod in the working directory or above it: run this inside the repository")
 		}
 	}
 }
 
 // Bootstrap builds a function (poller, submit, migrate) for this machine and
 // returns its binary's path, bin/local/NAME/bootstrap. An unchanged function
-// costs a fraction of a second; builds at the same time wait for each other,
-// also between processes.
+// takes a fraction of a second. Builds at the same time wait for each other,
+// also those of other processes.
 func Bootstrap(ctx context.Context, function string) (string, error) {
 	return build(ctx, function, "./functions/"+function)
 }
@@ -56,7 +56,7 @@ func build(ctx context.Context, name, pkg string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// An interrupted go build leaves its folder where it works: give it one.
+	// An interrupted go build leaves files behind: give it a directory for them.
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return "", err

@@ -1,7 +1,6 @@
 // Package devstack runs the functions on this machine as they run on Lambda:
-// their own binaries under AWS's runtime interface emulator, against a real
-// PostgreSQL and a simulated Sume API. make run and the end-to-end tests are
-// built from it.
+// their own binaries under AWS's runtime interface emulator. make run and the
+// end-to-end tests use it.
 package devstack
 
 import (
@@ -21,30 +20,30 @@ import (
 )
 
 const (
-	startAttempts = 3                      // another program may take a port first
-	startLimit    = 10 * time.Second       // from start to the open port
-	settleTime    = 30 * time.Millisecond  // in which an emulator whose port is taken has ended
+	startAttempts = 3                      // another program can take a port first
+	startLimit    = 10 * time.Second       // until the port is open
+	settleTime    = 30 * time.Millisecond  // after which an emulator whose port is taken has ended
 	stopGrace     = 3 * time.Second        // from SIGTERM to SIGKILL
-	dialEvery     = 5 * time.Millisecond   // between looks at the port
-	dialLimit     = 500 * time.Millisecond // of one look
+	dialEvery     = 5 * time.Millisecond   // between two attempts to connect
+	dialLimit     = 500 * time.Millisecond // of one attempt
 )
 
-// Function is one sandbox: a function's binary under an emulator of its own.
-// It takes one invocation at a time, as a sandbox on Lambda does; Invoke waits
-// for its turn. Its methods may be called at the same time.
+// Function is one sandbox: a function's binary under its own emulator. It
+// serves one invocation at a time, as a sandbox on Lambda does; Invoke waits
+// for its turn. The methods are safe for concurrent use.
 type Function struct {
 	name    string
 	process *process.Process
 	address string        // of the emulator
-	turn    chan struct{} // holds one token while an invocation runs
+	turn    chan struct{} // full while an invocation runs
 	log     functionLog
 	ending  atomic.Bool // Stop or Kill was called
 }
 
 // StartFunction starts an emulator for the function's binary. The function
-// sees the variables of env, those that Lambda sets, and none of this
-// process's. The timeout is Lambda's: a whole number of seconds, rounded up.
-// The binary itself starts with the first invocation. Stop it in every case.
+// gets the variables of env and those that Lambda sets, none of this process's.
+// The timeout is Lambda's, rounded up to seconds. The binary starts with the
+// first invocation. The caller must call Stop.
 func StartFunction(ctx context.Context, name, bootstrap string, env map[string]string, timeout time.Duration) (*Function, error) {
 	emulator, err := Emulator()
 	if err != nil {
@@ -91,7 +90,7 @@ func startOnce(ctx context.Context, emulator, name, bootstrap string, env []stri
 	return f, nil
 }
 
-// variables is the environment of the emulator, all of which the function sees.
+// variables returns the environment of the emulator and of the function.
 func variables(name string, env map[string]string, timeout time.Duration) []string {
 	vars := []string{
 		"AWS_LAMBDA_FUNCTION_NAME=" + name,
@@ -100,14 +99,14 @@ func variables(name string, env map[string]string, timeout time.Duration) []stri
 	for key, value := range environment.AWS {
 		vars = append(vars, key+"="+value)
 	}
-	for key, value := range env { // the last one counts
+	for key, value := range env { // the last value wins
 		vars = append(vars, key+"="+value)
 	}
 	return vars
 }
 
-// awaitPort waits until the emulator listens. Since the port may be another
-// program's, whose use of it ends the emulator, that one must then still live.
+// awaitPort waits until the emulator listens. If another program has taken the
+// port, the emulator ends; so it must still run a little later.
 func (f *Function) awaitPort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -129,12 +128,12 @@ func (f *Function) awaitPort(ctx context.Context) error {
 	return nil
 }
 
-// Log returns the newest 8 MiB of what the function and the emulator wrote,
-// all of it that was written before an answer.
+// Log returns the newest 8 MiB that the function and the emulator wrote. It
+// includes everything that was written before an answer.
 func (f *Function) Log() string { return f.log.String() }
 
-// Stop ends the function with its emulator, at once and in the middle of an
-// invocation too. Stopping again does nothing.
+// Stop ends the function and its emulator at once, also during an invocation.
+// It may be called again.
 func (f *Function) Stop() {
 	f.ending.Store(true)
 	children, _ := process.Children(f.process.PID())
@@ -142,29 +141,29 @@ func (f *Function) Stop() {
 	killGroups(children)
 }
 
-// Kill ends both with SIGKILL, as a crash of the machine would.
+// Kill ends both with SIGKILL, like a crash of the machine.
 func (f *Function) Kill() {
 	f.ending.Store(true)
-	f.process.Signal(syscall.SIGSTOP) // neither answers nor starts another process meanwhile
+	f.process.Signal(syscall.SIGSTOP) // so that it neither answers nor starts a process
 	children, _ := process.Children(f.process.PID())
 	f.process.Signal(syscall.SIGKILL)
 	killGroups(children)
 	f.process.Stop(syscall.SIGKILL, stopGrace)
 }
 
-// killGroups ends binaries that their emulator left behind: each leads a
-// process group of its own.
+// killGroups kills the functions of an ended emulator. Each is the leader of a
+// process group.
 func killGroups(pids []int) {
 	for _, pid := range pids {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
 }
 
-// Freeze suspends the function's process, as Lambda freezes a sandbox; the
+// Freeze suspends the function's process, as Lambda freezes a sandbox. The
 // emulator goes on. An error means that no process runs.
 func (f *Function) Freeze() error { return f.signalBootstrap(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func (f *Function) Thaw() error { return f.signalBootstrap(syscall.SIGCONT) }
 
 func (f *Function) signalBootstrap(sig syscall.Signal) error {

@@ -52,9 +52,9 @@ func pid(t *testing.T, f *devstack.Function) int {
 	return id
 }
 
-// left tells whether the process still runs after a second. One that has ended
-// and waits to be reaped does not run.
-func left(pid int) bool {
+// stillRuns reports whether the process runs for another second. A zombie does
+// not run.
+func stillRuns(pid int) bool {
 	for range 100 {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if syscall.Kill(pid, 0) != nil || bytes.Contains(stat, []byte(") Z ")) {
@@ -65,7 +65,7 @@ func left(pid int) bool {
 	return true
 }
 
-func TestFunctionSeesItsOwnEnvironmentOnly(t *testing.T) {
+func TestFunction_Environment(t *testing.T) {
 	t.Setenv("PGPASSWORD", "of-this-process")
 	f := start(t, map[string]string{"SUME_API_BASE_URL": "http://127.0.0.1:1/v1"}, time.Minute)
 	var env []string
@@ -78,9 +78,9 @@ func TestFunctionSeesItsOwnEnvironmentOnly(t *testing.T) {
 		}
 	}
 	if slices.Contains(env, "PGPASSWORD=of-this-process") {
-		t.Error("the function sees a variable of the process that started it")
+		t.Error("the function has a variable of the process that started it")
 	}
-	// The output takes another way, which can be longer than the answer's.
+	// The output can arrive later than the answer.
 	for end := time.Now().Add(time.Minute); !strings.Contains(f.Log(), "asked to env"); {
 		if time.Now().After(end) {
 			t.Fatalf("log %q lacks the function's output", f.Log())
@@ -89,29 +89,29 @@ func TestFunctionSeesItsOwnEnvironmentOnly(t *testing.T) {
 	}
 }
 
-func TestFailedInvocations(t *testing.T) {
+func TestInvoke_Failed(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil, time.Second)
 	for _, c := range []struct {
 		when, payload, message string
 		timedOut               bool
 	}{
-		{"the handler returns an error", `{"do": "fail"}`, "it did not work", false},
-		{"the handler panics", `{"do": "panic"}`, "out of order", false},
-		{"the process exits", `{"do": "exit"}`, "exit status 3", false},
-		{"the handler outlasts the timeout", `{"do": "wait", "ms": 5000}`, "timed out", true},
+		{"error", `{"do": "fail"}`, "it did not work", false},
+		{"panic", `{"do": "panic"}`, "out of order", false},
+		{"exit", `{"do": "exit"}`, "exit status 3", false},
+		{"timeout", `{"do": "wait", "ms": 5000}`, "timed out", true},
 	} {
 		t.Run(c.when, func(t *testing.T) {
 			got := invoke(t, f, c.payload)
 			if got.Failure == nil || !strings.Contains(got.Failure.Message, c.message) || got.TimedOut != c.timedOut {
 				t.Errorf("got %+v, failure %v: want %q, timed out %v", got, got.Failure, c.message, c.timedOut)
 			}
-			pid(t, f) // the sandbox goes on
+			pid(t, f) // the sandbox still works
 		})
 	}
 }
 
-func TestInvocationsAtOnceTakeTurns(t *testing.T) {
+func TestInvoke_Concurrent(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil, time.Minute)
 	var group sync.WaitGroup
@@ -126,7 +126,7 @@ func TestInvocationsAtOnceTakeTurns(t *testing.T) {
 	group.Wait()
 }
 
-func TestAnAbandonedInvocationKeepsItsTurn(t *testing.T) {
+func TestInvoke_Abandoned(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil, time.Minute)
 	pid(t, f)
@@ -138,7 +138,7 @@ func TestAnAbandonedInvocationKeepsItsTurn(t *testing.T) {
 	pid(t, f)
 }
 
-func TestAFrozenFunctionAnswersOnceThawed(t *testing.T) {
+func TestFreeze(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil, time.Minute)
 	if err := f.Freeze(); err == nil {
@@ -166,7 +166,7 @@ func TestAFrozenFunctionAnswersOnceThawed(t *testing.T) {
 	}
 }
 
-func TestNoProcessIsLeft(t *testing.T) {
+func TestStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		when string
@@ -199,7 +199,7 @@ func TestNoProcessIsLeft(t *testing.T) {
 			if err := <-ended; err == nil {
 				t.Error("an invocation in flight was answered")
 			}
-			if left(id) {
+			if stillRuns(id) {
 				t.Errorf("process %d is left", id)
 			}
 			if _, err := f.Invoke(t.Context(), nil); err == nil {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// invokeClient opens a connection for each invocation, so that none outlives
-// its emulator.
+// invokeClient opens a new connection for each invocation, so that none
+// outlives its emulator.
 var invokeClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// Result is what an invocation came to.
+// Result is the result of an invocation.
 type Result struct {
 	Payload  []byte         // the function's answer; nil where it failed
 	Failure  *FunctionError // the handler's error, a panic or an exit; nil where it answered
-	TimedOut bool           // Lambda's timeout struck and the process was killed
+	TimedOut bool           // Lambda's timeout ended the process
 	Took     time.Duration
 }
 
@@ -32,8 +32,8 @@ type FunctionError struct {
 // Error returns the function's message after its type.
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
-// Body is the answer as a caller of Lambda's own API sees it: the function's
-// answer, or the description of its failure.
+// Body returns what a caller of Lambda's API receives: the function's answer,
+// or the description of its error.
 func (r Result) Body() []byte {
 	if r.Failure == nil {
 		return r.Payload
@@ -42,15 +42,15 @@ func (r Result) Body() []byte {
 	return body
 }
 
-// Invoke invokes the function and waits for what comes of it, after those
-// that were asked before. An error means that the emulator gave no answer:
-// it was stopped or killed, or ctx ended; the function may then still run.
+// Invoke invokes the function and waits for its answer. Invocations are served
+// in turn. An error means that the emulator gave no answer: it was stopped or
+// killed, or ctx ended; then the function may still run.
 func (f *Function) Invoke(ctx context.Context, payload []byte) (Result, error) {
 	return f.InvokeAs(ctx, "", payload)
 }
 
-// InvokeAs is Invoke with a request id of the caller's; the same one again is
-// how Lambda delivers an event twice.
+// InvokeAs is Invoke with a request id. Lambda sends the same id again when it
+// delivers an event twice.
 func (f *Function) InvokeAs(ctx context.Context, requestID string, payload []byte) (Result, error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -64,8 +64,8 @@ func (f *Function) InvokeAs(ctx context.Context, requestID string, payload []byt
 		err    error
 	}
 	answers := make(chan answer, 1)
-	// The turn ends with the invocation, not with ctx: a second request while
-	// one runs brings the emulator down.
+	// The turn ends with the invocation, not with ctx: the emulator fails on a
+	// second request while one runs.
 	go func() {
 		defer func() { <-f.turn }()
 		result, err := f.post(requestID, payload)
@@ -98,7 +98,7 @@ func (f *Function) post(requestID string, payload []byte) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("invoke %s: %w", f.name, err)
 	}
-	if f.ending.Load() { // the emulator can answer for a function that was cut off
+	if f.ending.Load() { // the emulator can still answer for a killed function
 		return Result{}, fmt.Errorf("invoke %s: the emulator was stopped", f.name)
 	}
 	result := parse(resp.StatusCode, body)
@@ -106,8 +106,8 @@ func (f *Function) post(requestID string, payload []byte) (Result, error) {
 	return result, nil
 }
 
-// parse reads the emulator's answer, which tells a failed invocation by the
-// body alone.
+// parse reads the emulator's answer. Only the body shows whether the invocation
+// failed.
 func parse(status int, body []byte) Result {
 	if strings.HasPrefix(string(body), "Task timed out after ") {
 		return Result{TimedOut: true, Failure: &FunctionError{Message: string(body), Type: "Sandbox.Timedout"}}

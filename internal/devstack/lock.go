@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Lock waits for the lock that a file stands for, among all processes, and
-// returns what frees it. Its folder has to exist; the end of the process frees
-// it too.
+// Lock waits for an exclusive lock on the file and returns the function that
+// frees it. The file is made if necessary, its directory is not. The end of the
+// process frees the lock too.
 func Lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -28,7 +28,7 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// Abandoned tells whether a lock's file exists and nobody holds its lock.
+// Abandoned reports whether the file exists and no process holds its lock.
 func Abandoned(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {

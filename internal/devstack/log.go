@@ -8,10 +8,9 @@ import (
 // logLimit is how much of a function's output Log returns, in bytes.
 const logLimit = 8 << 20
 
-// functionLog is the file that a function and its emulator write to. A pipe
-// would do too, but what was written before an answer could then be read only
-// some time after it. The file has no name: the disk space is freed with the
-// last process that holds it.
+// functionLog is the file that a function and its emulator write to. It is not
+// a pipe, so that everything written before an answer can be read at once. The
+// file has no name: its disk space is freed when the last process closes it.
 type functionLog struct{ *os.File }
 
 func newFunctionLog() (functionLog, error) {

@@ -6,7 +6,7 @@ import (
 )
 
 // freePorts returns n different free TCP ports of the loopback interface.
-// Another program can take one before it is used: who binds it has to look.
+// Another program can take one before it is used.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {

@@ -1,11 +1,11 @@
-// Command devstack is what the targets of the Makefile start:
+// Command devstack is started by targets of the Makefile:
 //
-//	devstack run                       the whole product on this machine
-//	devstack postgres -- CMD …         CMD, with a PostgreSQL server of its own
-//	devstack schema                    the whole schema as plain SQL
+//	devstack run              the whole product on this machine
+//	devstack postgres -- CMD  CMD, with a new PostgreSQL server
+//	devstack schema           the whole schema as plain SQL
 //
-// The server's URL is in DEV_DATABASE_URL; where that is set already, no
-// server is started. PG_BIN is the folder of its programs.
+// CMD gets the server's URL in DEV_DATABASE_URL, and in PG_BIN the directory of
+// its programs. If DEV_DATABASE_URL is set already, no server is started.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sumepoller/migrations"
 )
 
-// exitInterrupted is what a shell makes of a program that Ctrl-C ended.
+// exitInterrupted is a shell's exit code for a program that Ctrl-C ended.
 const exitInterrupted = 130
 
 func main() {
@@ -43,7 +43,7 @@ func command(ctx context.Context, args []string) int {
 	return 2
 }
 
-// schema prints the schema's SQL and returns the exit code.
+// schema prints the schema as SQL and returns the exit code.
 func schema() int {
 	sql, err := migrations.Schema()
 	if err == nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program prepares the program, in the repository's folder.
+// program prepares the program, in the repository's root directory.
 func program(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	root, err := devstack.Root()
@@ -57,7 +57,7 @@ func exitCode(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
-func TestPostgresRunsACommandWithAServer(t *testing.T) {
+func TestPostgres_ExitCode(t *testing.T) {
 	t.Parallel()
 	out, err := program(t, []string{"DEV_DATABASE_URL="}, "postgres", "--",
 		"sh", "-c", `test -x "$PG_BIN/postgres" && echo "$DEV_DATABASE_URL"; exit 7`).Output()
@@ -69,11 +69,11 @@ func TestPostgresRunsACommandWithAServer(t *testing.T) {
 	}
 }
 
-func TestPostgresStartsNoServerWhereOneIsNamed(t *testing.T) {
+func TestPostgres_ServerGiven(t *testing.T) {
 	t.Parallel()
 	out, err := program(t, []string{"DEV_DATABASE_URL=mine"}, "postgres", "--", "sh", "-c", `echo "$DEV_DATABASE_URL"`).Output()
 	if err != nil || string(out) != "mine\n" {
-		t.Errorf("got %q, %v, want the server that was named", out, err)
+		t.Errorf("got %q, %v, want the server that was given", out, err)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestMake_NPM(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedRunLeavesNothing(t *testing.T) {
+func TestRun_Interrupted(t *testing.T) {
 	adoptOrphans(t)
-	for _, moment := range []string{"building the functions", "schema migrated", "pending"} {
-		t.Run("at "+moment, func(t *testing.T) {
+	for _, output := range []string{"building the functions", "schema migrated", "pending"} {
+		t.Run(output, func(t *testing.T) {
 			temp := t.TempDir()
 			cmd := program(t, []string{"DEV_DATABASE_URL=", "TMPDIR=" + temp, "JOBS=20", "KEEP="}, "run")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -155,17 +155,17 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 			lines := bufio.NewScanner(out)
 			seen := false
 			for lines.Scan() {
-				if !seen && strings.Contains(lines.Text(), moment) {
+				if !seen && strings.Contains(lines.Text(), output) {
 					seen = true
 					_ = cmd.Process.Signal(syscall.SIGINT)
 				}
 			}
 			if err := cmd.Wait(); exitCode(t, err) != 130 || !seen {
-				t.Errorf("got %v (moment seen: %v), want exit code 130", err, seen)
+				t.Errorf("got %v (output seen: %v), want exit code 130", err, seen)
 			}
 			left, err := os.ReadDir(temp)
 			if err != nil || len(left) > 0 {
-				t.Errorf("left in the temporary folder: %v (%v)", left, err)
+				t.Errorf("left in the temporary directory: %v (%v)", left, err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()

@@ -13,7 +13,7 @@ import (
 
 const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER
 
-// adoptOrphans makes processes whose parent ended this one's children.
+// adoptOrphans makes orphaned processes children of this one.
 func adoptOrphans(t *testing.T) {
 	t.Helper()
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {

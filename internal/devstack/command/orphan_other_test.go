@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Only Linux tells who an orphan was.
+// Only Linux can do this.
 func adoptOrphans(*testing.T) {}
 
 func awaitOrphans(context.Context) []string { return nil }

@@ -13,8 +13,8 @@ import (
 const parentEvery = 200 * time.Millisecond
 
 // watchMake calls interrupted when the make that started this program was
-// interrupted or is gone. A SIGINT sent to make alone, not to the terminal's
-// whole group, make keeps to itself: it gives up its handler and waits for
+// interrupted or has ended. If only make gets a SIGINT, not the terminal's
+// whole group, make does not pass it on: it removes its handler and waits for
 // its recipe to end.
 func watchMake(ctx context.Context, interrupted func()) {
 	parent := os.Getppid()
@@ -22,7 +22,7 @@ func watchMake(ctx context.Context, interrupted func()) {
 		return
 	}
 	if !catchesInterrupt(parent) {
-		return // it ignores the signal
+		return // make ignores the signal
 	}
 	ticker := time.NewTicker(parentEvery)
 	defer ticker.Stop()
@@ -39,7 +39,7 @@ func watchMake(ctx context.Context, interrupted func()) {
 	}
 }
 
-// catchesInterrupt tells whether a process has a handler for SIGINT.
+// catchesInterrupt reports whether a process has a handler for SIGINT.
 func catchesInterrupt(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -47,7 +47,7 @@ func catchesInterrupt(pid int) bool {
 	}
 	_, rest, ok := bytes.Cut(status, []byte("\nSigCgt:"))
 	if !ok {
-		return true // it cannot be told
+		return true // unknown
 	}
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	mask, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 64)

@@ -4,5 +4,5 @@ package main
 
 import "context"
 
-// What make's handlers are only Linux tells.
+// Only Linux shows the signal handlers of another process.
 func watchMake(context.Context, func()) {}

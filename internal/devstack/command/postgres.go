@@ -16,11 +16,11 @@ import (
 
 const (
 	urlVariable = "DEV_DATABASE_URL"
-	grace       = 15 * time.Second // from the signal passed on to SIGKILL
+	grace       = 15 * time.Second // from SIGINT to SIGKILL
 )
 
-// postgres runs a command with a database server and returns its exit code.
-// The command sees none of the caller's settings of PostgreSQL and AWS.
+// postgres runs a command with a database server and returns its exit code. The
+// command gets none of the caller's settings for PostgreSQL and AWS.
 func postgres(ctx context.Context, args []string) int {
 	environment.Isolate()
 	if os.Getenv(urlVariable) != "" {
@@ -35,8 +35,8 @@ func postgres(ctx context.Context, args []string) int {
 	return exitCode(spawn(ctx, args, []string{urlVariable + "=" + s.URL(), server.BinVariable + "=" + s.Bin()}))
 }
 
-// spawn runs the command, in a process group of its own that SIGINT reaches
-// through this program.
+// spawn runs the command in a new process group. When ctx ends, the group gets
+// a SIGINT.
 func spawn(ctx context.Context, args, env []string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), env...)

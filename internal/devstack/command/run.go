@@ -15,7 +15,7 @@ import (
 const (
 	defaultJobs = 60
 	mostJobs    = 20000
-	boundBase   = 90 * time.Second // of the run without its preparations
+	boundBase   = 90 * time.Second // after the preparations
 	boundPerJob = 250 * time.Millisecond
 	buying      = 15 * time.Second
 	life        = 30 * time.Second

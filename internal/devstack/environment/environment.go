@@ -1,6 +1,5 @@
-// Package environment keeps the caller's settings away from what runs here for
-// development: a PGSSLMODE, a DATABASE_URL or an AWS_PROFILE of the shell that
-// make was called from must not steer the local stack or a test.
+// Package environment removes the caller's settings: a PGSSLMODE, DATABASE_URL
+// or AWS_PROFILE of the shell must not change what make run or a test does.
 package environment
 
 import (
@@ -8,31 +7,31 @@ import (
 	"strings"
 )
 
-// foreign are the beginnings of the variables that the drivers of PostgreSQL
-// and AWS read by themselves, and of those that configure the functions.
-var foreign = []string{"PG", "AWS_", "DATABASE_", "SUME_", "POLL_", "MIGRATE_"}
+// prefixes are those of the variables that the libraries of PostgreSQL and AWS
+// read, and of those that configure the functions.
+var prefixes = []string{"PG", "AWS_", "DATABASE_", "SUME_", "POLL_", "MIGRATE_"}
 
-// kept begins as libpq's variables do, and is the development's own.
+// kept has a prefix of PostgreSQL's variables but is read by package server.
 const kept = "PG_BIN"
 
-// noFile is a file without settings.
+// noFile is an empty file.
 const noFile = "/dev/null"
 
-// AWS has AWS's libraries read no file of the user's home directory.
+// AWS makes the AWS libraries read no file in the home directory.
 var AWS = map[string]string{"AWS_CONFIG_FILE": noFile, "AWS_SHARED_CREDENTIALS_FILE": noFile}
 
-// Isolate removes such variables from this process, and with it from every
-// process that it starts, and sets the locale to C: initdb fails in one that is
-// not installed. To be called before anything reads them.
+// Isolate removes such variables from this process and from those that it
+// starts. It sets the locale to C, since initdb fails with one that is not
+// installed. Call it before anything reads the variables.
 func Isolate() {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if name == kept {
 			continue
 		}
-		for _, beginning := range foreign {
-			if strings.HasPrefix(name, beginning) {
-				_ = os.Unsetenv(name) // fails for no name that stands there
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				_ = os.Unsetenv(name) // never fails for an existing name
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func Children(pid int) ([]int, error) {
 		if err != nil {
 			continue // ended meanwhile
 		}
-		// pid (name) state ppid …; the name may hold spaces and brackets
+		// pid (name) state ppid …; the name can contain spaces and brackets
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) < 2 || string(fields[1]) != strconv.Itoa(pid) {
 			continue

@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// Only Linux can tell a child that its parent died.
+// Only Linux can signal a child when its parent dies.
 func signalOnParentDeath(*syscall.SysProcAttr, syscall.Signal) {}

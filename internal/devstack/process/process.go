@@ -1,9 +1,8 @@
 // Package process starts children that end with their parent.
 //
-// A child leads a process group of its own, so that a terminal's Ctrl-C
-// reaches the parent alone, which then ends its children in the right order.
-// On Linux the kernel also signals the child when the parent dies without
-// having been asked, SIGKILL included.
+// A child is the leader of a new process group. So a terminal's Ctrl-C reaches
+// only the parent, which then ends its children in the right order. On Linux
+// the kernel also signals the child when the parent dies, even by SIGKILL.
 package process
 
 import (
@@ -15,18 +14,18 @@ import (
 	"time"
 )
 
-// drain bounds the wait for output that a grandchild may still hold open.
+// drain limits the wait for output that a grandchild keeps open.
 const drain = 2 * time.Second
 
-// Process is a running child. Its methods may be called at the same time.
+// Process is a child. Its methods are safe for concurrent use.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// Start starts cmd in a process group of its own. Where the parent dies
-// unasked the child gets the signal death (Linux only).
+// Start starts cmd in a new process group. The child gets the signal death when
+// the parent dies (Linux only).
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -43,8 +42,8 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// run starts and awaits the child on one thread, kept for as long: the kernel
-// takes the end of the thread that started a child for the parent's death.
+// run keeps its thread until the child ends: for the kernel, the parent dies
+// when the thread that started the child ends.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	err := p.cmd.Start()
@@ -56,8 +55,8 @@ func (p *Process) run(started chan<- error) {
 	close(p.done)
 }
 
-// Run runs cmd to its end. Where ctx ends first the group is interrupted, and
-// killed after grace; the error is then ctx's.
+// Run runs cmd to its end. If ctx ends first, the group is interrupted, and
+// killed after grace; the error is then that of ctx.
 func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	p, err := Start(cmd, syscall.SIGKILL)
 	if err != nil {
@@ -72,7 +71,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	}
 }
 
-// PID returns the child's process id, which is its group's too.
+// PID returns the id of the child and of its group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed when the child has ended.
@@ -84,14 +83,13 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Signal sends sig to every process of the child's group. A group that has
-// ended is no error.
+// Signal sends sig to every process of the child's group, if there is one.
 func (p *Process) Signal(sig syscall.Signal) {
 	_ = syscall.Kill(-p.PID(), sig)
 }
 
 // Stop sends sig to the group, waits for the child to end, and kills the group
-// after grace. Nothing of the group is left when it returns.
+// after grace. When it returns, no process of the group is left.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) {
 	select {
 	case <-p.done:

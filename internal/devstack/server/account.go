@@ -11,19 +11,19 @@ import (
 	"syscall"
 )
 
-// account is who the server runs as.
+// account is the user that runs the server.
 type account struct {
-	credential *syscall.Credential // nil: as this process
+	credential *syscall.Credential // nil: this process's user
 }
 
-// serverAccount returns this process's own user, or nobody where that is root.
+// serverAccount returns this process's user, or nobody instead of root.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return &account{}, nil
 	}
 	nobody, err := user.Lookup("nobody")
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL does not run as root, and there is no other user to take: %w", err)
+		return nil, fmt.Errorf("PostgreSQL does not run as root, and the user nobody is missing: %w", err)
 	}
 	uid, err := strconv.ParseInt(nobody.Uid, 10, 64) // -2 on macOS
 	if err != nil {
@@ -36,7 +36,7 @@ func serverAccount() (*account, error) {
 	return &account{credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 }
 
-// tempDir returns a folder for temporary files that the account can reach.
+// tempDir returns a directory for temporary files that the account can enter.
 func (a *account) tempDir() string {
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		if a.mayReach(dir) {
@@ -46,14 +46,14 @@ func (a *account) tempDir() string {
 	return os.TempDir()
 }
 
-// mayRead reports whether the account can run what lies in an installation,
-// which initdb does through a shell, inside double quotes.
+// mayRead reports whether the account can run an installation. initdb puts the
+// path between double quotes in a shell command.
 func (a *account) mayRead(root string) bool {
 	return !strings.ContainsAny(root, "\"$`\\") && a.mayReach(filepath.Join(root, "bin", "postgres")) && a.mayReach(filepath.Join(root, "lib"))
 }
 
-// mayReach tells whether everybody may enter, or run, the path and all that
-// it lies in.
+// mayReach reports whether everybody may enter (or run) the path and all
+// directories above it.
 func (a *account) mayReach(path string) bool {
 	if a.credential == nil {
 		return true
@@ -76,7 +76,7 @@ func (a *account) mayReach(path string) bool {
 	}
 }
 
-// own makes a folder the account's, which others may only pass through.
+// own gives a directory to the account. Others may enter it but not list it.
 func (a *account) own(dir string) error {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *account) own(dir string) error {
 	return a.chown(dir)
 }
 
-// writeFile writes a file that the account alone may read.
+// writeFile writes a file that only the account may read.
 func (a *account) writeFile(path string, content []byte) error {
 	if err := os.WriteFile(path, content, fs.FileMode(0o600)); err != nil {
 		return err

@@ -15,14 +15,14 @@ import (
 	"sumepoller/internal/devstack/process"
 )
 
-// BinVariable names the environment variable that holds a folder with
-// PostgreSQL's programs; it wins over those that npm installed.
+// BinVariable is the environment variable for the directory of PostgreSQL's
+// programs. Without it those that npm installed are used.
 const BinVariable = "PG_BIN"
 
-// install is an installation of PostgreSQL: a folder with bin, lib and share.
+// install is a directory with the bin, lib and share of PostgreSQL.
 type install struct{ root string }
 
-// find returns the installation to use.
+// find returns the installation that BinVariable or npm provides.
 func find() (install, error) {
 	if bin := os.Getenv(BinVariable); bin != "" {
 		return install{filepath.Dir(filepath.Clean(bin))}, nil

@@ -1,9 +1,9 @@
 // Package server starts PostgreSQL servers for development: from the binaries
-// that npm brings, on a free port of the loopback interface, with data that is
-// gone when the server stops. A server ends with its parent.
+// that npm installs, on a free port of the loopback interface. The data is
+// removed when the server stops. A server ends with its parent.
 //
-// PostgreSQL refuses to run as root. There it runs as nobody, from a copy of
-// the binaries where that user may not look into the repository.
+// PostgreSQL does not run as root; then it runs as nobody, from a copy of the
+// binaries if that user may not read the repository.
 package server
 
 import (
@@ -25,12 +25,12 @@ import (
 
 const (
 	superuser     = "postgres"
-	startAttempts = 3 // another program may take the port first
+	startAttempts = 3 // another program can take the port first
 	startLimit    = 30 * time.Second
 	stopGrace     = 10 * time.Second
 	lookEvery     = 10 * time.Millisecond
 	longestSocket = 103  // bytes of a socket's path; macOS takes no more
-	logTail       = 2000 // bytes of the server's log that an error quotes
+	logTail       = 2000 // bytes of the server's log in an error
 )
 
 // Options are a server's differences from the usual one.
@@ -40,17 +40,17 @@ type Options struct {
 
 // Server is a running PostgreSQL.
 type Server struct {
-	dir      string // holds data, socket, log and perhaps the binaries; removed by Stop
+	dir      string // data, socket, log, and a copy of the binaries if needed
 	install  install
 	user     *account
 	port     int
 	password string
 	process  *process.Process
-	unlock   func() // of the lock that tells that dir is in use
+	unlock   func() // of the lock that marks dir as in use
 }
 
 // Start makes a database cluster and starts its server. It returns when the
-// server takes connections. Stop it in every case.
+// server accepts connections. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := create(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 }
 
-// URL is the connection string of the superuser postgres. It holds the
-// server's password, which is made anew for each.
+// URL is the connection string of the superuser postgres. It contains the
+// server's random password.
 func (s *Server) URL() string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, s.password),
@@ -78,11 +78,11 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Bin is the folder of the binaries that the server runs from.
+// Bin is the directory of the server's binaries.
 func (s *Server) Bin() string { return filepath.Join(s.install.root, "bin") }
 
-// Stop ends the server, connections and all, and removes its files. Stopping
-// again does nothing.
+// Stop closes all connections, ends the server and removes its files. It may be
+// called again.
 func (s *Server) Stop() {
 	if s.process != nil {
 		s.process.Stop(syscall.SIGINT, stopGrace)
@@ -91,7 +91,7 @@ func (s *Server) Stop() {
 	s.unlock()
 }
 
-// create makes the folder and the cluster.
+// create makes the directory and the cluster.
 func create(ctx context.Context) (_ *Server, err error) {
 	s := &Server{password: rand.Text()}
 	if s.user, err = serverAccount(); err != nil {
@@ -146,7 +146,7 @@ func (s *Server) initialize(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the server on a free port and waits until it can be used.
+// launch starts the server on a free port and waits until it is ready.
 func (s *Server) launch(ctx context.Context, o Options) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -177,8 +177,8 @@ func (s *Server) launch(ctx context.Context, o Options) error {
 	return nil
 }
 
-// usualSettings fit many short-lived databases whose loss harms nobody. What
-// the write-ahead log holds is left as the default has it.
+// usualSettings are for many short-lived databases that may be lost. They do
+// not change the content of the write-ahead log.
 func usualSettings() []string {
 	return []string{
 		"listen_addresses=127.0.0.1", "max_connections=400", "shared_buffers=128MB",
@@ -187,8 +187,8 @@ func usualSettings() []string {
 	}
 }
 
-// await waits until the server says in its lock file that it is ready, which
-// holds whatever may connect, and cannot be another server's word.
+// await waits for "ready" in the server's lock file: it does not depend on who
+// may connect, and it cannot be the answer of another server.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -207,7 +207,7 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// socketDir is empty, for no Unix socket, where its path would be too long.
+// socketDir is empty (no Unix socket) where the path would be too long.
 func (s *Server) socketDir() string {
 	if len(s.dir)+len("/.s.PGSQL.65535") > longestSocket {
 		return ""
@@ -217,8 +217,8 @@ func (s *Server) socketDir() string {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// prepare makes cmd run as the server's user, with nothing of this process's
-// environment that could steer PostgreSQL.
+// prepare makes cmd run as the server's user, without the variables of this
+// process that change what PostgreSQL does.
 func (s *Server) prepare(cmd *exec.Cmd) {
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}

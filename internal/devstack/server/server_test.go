@@ -34,7 +34,7 @@ func query(t *testing.T, connString, sql string) string {
 	return answer
 }
 
-func TestServersAtOnceAreApart(t *testing.T) {
+func TestStart_TwoServers(t *testing.T) {
 	t.Parallel()
 	var urls []string
 	for range 2 {
@@ -54,7 +54,7 @@ func TestServersAtOnceAreApart(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAStoppedServer(t *testing.T) {
+func TestStop(t *testing.T) {
 	t.Parallel()
 	s, err := server.Start(t.Context(), server.Options{})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestNothingIsLeftOfAStoppedServer(t *testing.T) {
 	s.Stop()
 	s.Stop()
 	if _, err := os.Stat(filepath.Dir(data)); !os.IsNotExist(err) {
-		t.Errorf("folder %s: got %v, want none", filepath.Dir(data), err)
+		t.Errorf("directory %s: got %v, want none", filepath.Dir(data), err)
 	}
 	u, err := url.Parse(s.URL())
 	if err != nil {
@@ -72,11 +72,11 @@ func TestNothingIsLeftOfAStoppedServer(t *testing.T) {
 	}
 	if conn, err := net.DialTimeout("tcp", u.Host, time.Second); err == nil {
 		conn.Close()
-		t.Error("the port still takes connections")
+		t.Error("the port still accepts connections")
 	}
 }
 
-func TestAServerWithoutThePasswordRefuses(t *testing.T) {
+func TestStart_WrongPassword(t *testing.T) {
 	t.Parallel()
 	s, err := server.Start(t.Context(), server.Options{})
 	if err != nil {
@@ -94,15 +94,15 @@ func TestAServerWithoutThePasswordRefuses(t *testing.T) {
 	}
 }
 
-func TestAFailedStartTellsWhy(t *testing.T) {
+func TestStart_InvalidSetting(t *testing.T) {
 	t.Parallel()
 	_, err := server.Start(t.Context(), server.Options{Settings: []string{"shared_buffers=much"}})
 	if err == nil || !strings.Contains(err.Error(), "shared_buffers") {
-		t.Errorf("got %v, want the server's own words", err)
+		t.Errorf("got %v, want the server's message", err)
 	}
 }
 
-func TestTheFolderOfAKilledParentIsRemovedByTheNextServer(t *testing.T) {
+func TestStart_RemovesAbandonedDirectory(t *testing.T) {
 	t.Parallel()
 	left, err := os.MkdirTemp("", "sumepoller-postgres-")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestTheFolderOfAKilledParentIsRemovedByTheNextServer(t *testing.T) {
 	}
 	t.Cleanup(s.Stop)
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("folder %s: got %v, want none", left, err)
+		t.Errorf("directory %s: got %v, want none", left, err)
 	}
 	if got := query(t, s.URL(), "SELECT 'alive'"); got != "alive" {
 		t.Errorf("got %q from the server", got)

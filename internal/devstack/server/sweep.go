@@ -12,8 +12,8 @@ const (
 	lockName  = "in-use"
 )
 
-// sweep removes the folders of servers whose parents were killed before they
-// could. A parent holds its folder's lock for as long as it lives.
+// sweep removes the directories that killed processes left behind. A process
+// holds the lock of its server's directory until it ends.
 func sweep(temp string) {
 	locks, _ := filepath.Glob(filepath.Join(temp, dirPrefix+"*", lockName))
 	for _, lock := range locks {
@@ -23,8 +23,8 @@ func sweep(temp string) {
 	}
 }
 
-// lock marks the server's folder as in use. The file gets its name with the
-// lock already on it, or another server could sweep the folder in between.
+// lock marks the server's directory as in use. The file is locked before it
+// gets its name: otherwise another process could sweep it in between.
 func (s *Server) lock() error {
 	file := filepath.Join(s.dir, lockName)
 	unlock, err := devstack.Lock(file + ".new")

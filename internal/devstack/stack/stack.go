@@ -22,7 +22,7 @@ import (
 
 const (
 	tickEvery     = 3 * time.Second
-	timeBudget     = 4 * time.Second // longer than a tick, so that runs overlap
+	timeBudget    = 4 * time.Second // longer than a tick, so that runs overlap
 	functionLimit = 30 * time.Second
 	sandboxes     = 2 // of the poller
 	secretID      = "sume-api-key"
@@ -31,13 +31,13 @@ const (
 
 // Options say what to run.
 type Options struct {
-	Jobs     int           // at least 1
-	Keep     bool          // go on after the report, until ctx ends
-	Server   string        // connection string of a PostgreSQL server; empty: start one
-	Bound    time.Duration // from the first job bought to the last one finished
-	Buying   time.Duration // over which the jobs are bought, where they can be that fast
-	Life     time.Duration // of a job at Sume, at most; a sixth of it at least
-	Out      io.Writer
+	Jobs   int           // at least 1
+	Keep   bool          // go on after the report, until ctx ends
+	Server string        // connection string of a PostgreSQL server; empty: start one
+	Bound  time.Duration // from the first job bought to the last one finished
+	Buying time.Duration // over which the jobs are bought, where they can be that fast
+	Life   time.Duration // of a job at Sume, at most; a sixth of it at least
+	Out    io.Writer
 }
 
 // Run returns nil when every job reached its expected state. When it returns,

@@ -1,4 +1,4 @@
-// Command actor is a Lambda function that behaves as its payload says.
+// Command actor is a Lambda function that does what its payload says.
 package main
 
 import (
