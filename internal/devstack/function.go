@@ -161,28 +161,40 @@ func killGroups(pids []int) {
 
 // Freeze suspends the function's process, as Lambda freezes a sandbox. The
 // emulator goes on. An error means that no process runs.
-func (f *Function) Freeze() error { return f.signalBootstrap(syscall.SIGSTOP) }
+func (f *Function) Freeze() error {
+	children, err := f.signalBootstrap(syscall.SIGSTOP)
+	// On a busy machine the signal takes effect some time after it was sent.
+	for _, pid := range children {
+		for end := time.Now().Add(stopGrace); !process.Stopped(pid) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return err
+}
 
 // Thaw resumes a frozen process.
-func (f *Function) Thaw() error { return f.signalBootstrap(syscall.SIGCONT) }
+func (f *Function) Thaw() error {
+	_, err := f.signalBootstrap(syscall.SIGCONT)
+	return err
+}
 
-func (f *Function) signalBootstrap(sig syscall.Signal) error {
+func (f *Function) signalBootstrap(sig syscall.Signal) ([]int, error) {
 	select {
 	case <-f.process.Done():
-		return fmt.Errorf("function %s has ended", f.name)
+		return nil, fmt.Errorf("function %s has ended", f.name)
 	default:
 	}
 	children, err := process.Children(f.process.PID())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(children) == 0 {
-		return fmt.Errorf("function %s has no process yet: it starts with the first invocation", f.name)
+		return nil, fmt.Errorf("function %s has no process yet: it starts with the first invocation", f.name)
 	}
 	for _, pid := range children {
 		if err := syscall.Kill(-pid, sig); err != nil {
-			return fmt.Errorf("signal function %s: %w", f.name, err)
+			return nil, fmt.Errorf("signal function %s: %w", f.name, err)
 		}
 	}
-	return nil
+	return children, nil
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,4 +31,10 @@ func Children(pid int) ([]int, error) {
 		}
 	}
 	return children, nil
+}
+
+// Stopped reports whether a process is suspended.
+func Stopped(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return bytes.Contains(stat, []byte(") T "))
 }

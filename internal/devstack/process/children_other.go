@@ -23,3 +23,9 @@ func Children(pid int) ([]int, error) {
 	}
 	return children, nil
 }
+
+// Stopped reports whether a process is suspended.
+func Stopped(pid int) bool {
+	state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(pid)).Output()
+	return err != nil || strings.HasPrefix(string(state), "T")
+}
