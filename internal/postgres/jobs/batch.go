@@ -3,15 +3,17 @@ package jobs
 import (
 	"iter"
 
+	"github.com/jackc/pgx/v5"
+
 	"sumepoller/internal/poller"
 )
 
-// partBytes bounds the terminal answers that one statement carries: an answer
-// can be a mebibyte, and a batch of such would be in memory several times over.
+// partBytes bounds the terminal answers in one statement. An answer can have a
+// mebibyte, and several copies of a batch are in memory.
 const partBytes = 4 << 20
 
-// parts yields the batch in runs whose answers are no larger together than
-// partBytes, or that are one row.
+// parts yields parts of the batch whose answers have at most partBytes together,
+// or that are one row.
 func parts(batch []poller.Settlement) iter.Seq[[]poller.Settlement] {
 	return func(yield func([]poller.Settlement) bool) {
 		start, size := 0, 0
@@ -30,36 +32,24 @@ func parts(batch []poller.Settlement) iter.Seq[[]poller.Settlement] {
 	}
 }
 
-// columns are a batch of settlements, column by column, in a form that Postgres
-// takes.
-type columns struct {
-	keys
-	delays                   []int64
-	polled                   []bool
-	statuses, errors, finals []string
-	notFound                 []int64
-}
-
-func columnsOf(batch []poller.Settlement) columns {
-	c := columns{
-		keys:     keys{make([]string, len(batch)), make([]string, len(batch)), make([]string, len(batch)), make([]bool, len(batch))},
-		delays:   make([]int64, len(batch)),
-		polled:   make([]bool, len(batch)),
-		statuses: make([]string, len(batch)),
-		errors:   make([]string, len(batch)),
-		finals:   make([]string, len(batch)),
-		notFound: make([]int64, len(batch)),
-	}
+// settleArgs returns a batch column by column, in a form that PostgreSQL accepts.
+func settleArgs(batch []poller.Settlement) (keys, pgx.StrictNamedArgs) {
+	n := len(batch)
+	k := keys{make([]string, n), make([]string, n), make([]string, n), make([]bool, n)}
+	delays, polled, notFound := make([]int64, n), make([]bool, n), make([]int64, n)
+	statuses, errors, finals := make([]string, n), make([]string, n), make([]string, n)
 	for i, s := range batch {
 		state := s.State
 		if state == "" {
 			state = poller.StatePending
 		}
-		c.ids[i], c.leases[i], c.states[i] = cleanText(s.JobID), uuid(s.Lease), cleanText(state)
-		c.delays[i], c.polled[i] = micros(s.Delay), s.Polled
-		c.statuses[i], c.errors[i] = cleanText(s.Status), cleanText(s.Error)
-		c.finals[i], c.notFound[i] = cleanJSON(s.Final), int64(s.NotFound)
-		c.refused[i] = s.Class == poller.WriteRefused
+		k.ids[i], k.leases[i], k.states[i] = cleanText(s.JobID), leaseText(s.Lease), cleanText(state)
+		k.refused[i] = s.Class == poller.WriteRefused
+		delays[i], polled[i], notFound[i] = s.Delay.Microseconds(), s.Polled, int64(s.NotFound)
+		statuses[i], errors[i], finals[i] = cleanText(s.Status), cleanText(s.Error), cleanJSON(s.Final)
 	}
-	return c
+	return k, pgx.StrictNamedArgs{
+		"ids": k.ids, "leases": k.leases, "states": k.states, "refused": k.refused,
+		"delays": delays, "polled": polled, "not_found": notFound, "statuses": statuses, "errors": errors, "finals": finals,
+	}
 }

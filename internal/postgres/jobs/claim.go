@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,23 +13,29 @@ import (
 
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/statement"
 )
 
-// errTooMany is a claim that brought more rows than it asked for. They stay
-// leased until the lease runs out.
+var (
+	lockDaySQL = statement.Read(files, "lock_day")
+	claimSQL   = statement.Read(files, "claim")
+)
+
+// errTooMany is a claim that returned more rows than it asked for. They stay
+// leased until the lease expires.
 var errTooMany = errors.New("more rows came back than were asked for")
 
-// Claim implements poller.Queue. It asks for the rows of a lease that was asked
-// for before first, and leases others only where there are none.
+// Claim implements poller.Queue. A lease that was asked for before first gets
+// the rows that it has. Only if there are none, other rows are leased.
 func (s *Store) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
-	again := s.claim.ask(r)
+	again := s.progress.ask(r)
 	var got poller.Claimed
 	err := postgres.Retry(ctx, func() (err error) {
-		got, err = s.take(ctx, r, again)
+		got, err = s.claim(ctx, r, again)
 		again = true
 		return err
 	})
-	if postgres.Transient(err) && postgres.MaybeOneRow(err) { // again and again: a trigger's, for one row
+	if postgres.Transient(err) && postgres.MaybeOneRow(err) { // each time: perhaps a trigger, for one row
 		var apart leased
 		apart, err = s.leaseApart(ctx, claimQuery{ClaimRequest: r}, err)
 		got = apart.Claimed
@@ -36,49 +43,51 @@ func (s *Store) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claime
 	if err != nil {
 		return poller.Claimed{}, fmt.Errorf("claim due jobs: %w", err)
 	}
-	got.Refused = s.claim.takeRefusals()
+	got.Refused = s.progress.takeErrors()
 	return got, nil
 }
 
-func (s *Store) take(ctx context.Context, r poller.ClaimRequest, again bool) (poller.Claimed, error) {
+func (s *Store) claim(ctx context.Context, r poller.ClaimRequest, again bool) (poller.Claimed, error) {
 	if again {
-		got, err := s.leaseAround(ctx, claimQuery{ClaimRequest: r, recall: true})
+		got, err := s.leaseWritable(ctx, claimQuery{ClaimRequest: r, recall: true})
 		if err != nil || len(got.Jobs) > 0 {
 			return got.Claimed, err
 		}
 	}
-	w := s.claim.begin(time.Now())
-	got, err := s.leaseAround(ctx, claimQuery{ClaimRequest: r, from: w.from})
+	w := s.progress.begin(time.Now())
+	got, err := s.leaseWritable(ctx, claimQuery{ClaimRequest: r, from: w.from})
 	if err != nil {
 		return poller.Claimed{}, err
 	}
-	s.claim.end(w, time.Now(), got.last, len(got.Jobs) == got.limit)
+	s.progress.end(w, time.Now(), got.last, len(got.Jobs) == got.limit)
 	switch {
 	case len(got.Jobs) > 0 || got.limit == 0:
 	case got.refused, w.from != nil:
-		return s.take(ctx, r, false) // behind the refused rows, or, where nothing is due above the bound, from the beginning
+		// Again: behind the refused rows or, if nothing is due above the bound, from
+		// the oldest entry.
+		return s.claim(ctx, r, false)
 	}
 	return got.Claimed, nil
 }
 
-// claimQuery is one claim statement's question.
+// claimQuery is the question of one claim statement.
 type claimQuery struct {
 	poller.ClaimRequest
-	from   *int64   // microseconds since the epoch; nil: from the oldest due time
+	from   *int64   // due time where it begins, microseconds since 1970; nil: at the oldest
 	recall bool     // only rows that the lease has already
 	only   []string // only these rows; nil: all
 
-	suspects int // rows left out since they may be what failed
+	suspects int // rows excluded because they may have caused an error
 }
 
-// leased is what one claim statement brought.
+// leased is the result of one claim statement.
 type leased struct {
 	poller.Claimed
-	last    *int64   // the greatest due time among the jobs, microseconds since the epoch; nil: none within a century
-	limit   int      // the most there could have been, as the daily quota goes
-	missing []string // due rows that the statement did not lease
-	refused bool     // some of the due rows were refused
-	begun   bool     // the day's lock, where there is one, was had
+	last    *int64   // the jobs' greatest due time, microseconds since 1970; nil: none within a century
+	limit   int      // the rows that it could return at most, with the daily quota
+	missing []string // due rows that were not leased
+	refused bool     // the table refused some of the due rows
+	begun   bool     // the lock on the day's row, where it is needed, was taken
 }
 
 // lease runs the claim in one round trip, which is one transaction.
@@ -88,7 +97,7 @@ func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
 	if q.PaceLine >= 0 {
 		batch.Queue(lockDaySQL).Exec(func(pgconn.CommandTag) error { got.begun = true; return nil })
 	}
-	batch.Queue(claimSQL, s.claimArguments(q)...).
+	batch.Queue(claimSQL, s.claimArgs(q)).
 		Query(func(rows pgx.Rows) error { return got.scan(rows, q.PaceLine) })
 	err := s.pool.SendBatch(ctx, batch).Close()
 	if err == nil && len(got.Jobs) > q.Limit {
@@ -97,8 +106,12 @@ func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
 	return got, err
 }
 
-func (s *Store) claimArguments(q claimQuery) []any {
-	return []any{uuid(q.Lease), q.from, q.recall, micros(q.For), int64(q.Limit), int64(q.PaceLine), q.only, s.claim.leftOut()}
+func (s *Store) claimArgs(q claimQuery) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"lease": leaseText(q.Lease), "lease_for": q.For.Microseconds(), "longest_lease": max(statement.LongestLease, q.For).Microseconds(),
+		"from": q.from, "recall": q.recall, "only": q.only, "excluded": s.progress.excludedIDs(),
+		"limit": int64(q.Limit), "pace_line": int64(q.PaceLine), "lock_timeout": rowWait,
+	}
 }
 
 // dueJob is a claimed job with its due time.
@@ -107,14 +120,13 @@ type dueJob struct {
 	due *int64
 }
 
-// scan reads the claim's rows and sorts them by due time. The count of the day's
-// reads is set where the ceiling says that reads are counted.
-func (l *leased) scan(rows pgx.Rows, ceiling int) error {
+// scan reads the claim's rows and sorts them by due time. It sets the day's reads
+// if the pace line is not negative, that is if reads are counted.
+func (l *leased) scan(rows pgx.Rows, paceLine int) error {
 	var jobs []dueJob
 	var j dueJob
 	var date, charged string
-	var elapsed, failing, age int64
-	var late *int64
+	var elapsed, late, failing, age int64
 	var kept, paid bool
 	var reads, before, fresh int
 	var due []string
@@ -132,7 +144,7 @@ func (l *leased) scan(rows pgx.Rows, ceiling int) error {
 			return nil
 		}
 		job := j
-		job.Late, job.Failing, job.Age = centuryOr(late), duration(failing), duration(age)
+		job.Late, job.Failing, job.Age = duration(late), duration(failing), duration(age)
 		jobs = append(jobs, job)
 		l.QuotaDate = charged
 		if !paid {
@@ -140,8 +152,8 @@ func (l *leased) scan(rows pgx.Rows, ceiling int) error {
 		}
 		return nil
 	})
-	if ceiling >= 0 {
-		l.limit = max(0, min(l.limit, ceiling-before))
+	if paceLine >= 0 {
+		l.limit = max(0, min(l.limit, paceLine-before))
 		l.Day.Reads = before + fresh
 	}
 	slices.SortStableFunc(jobs, func(a, b dueJob) int { return compareDue(a.due, b.due) })
@@ -152,32 +164,20 @@ func (l *leased) scan(rows pgx.Rows, ceiling int) error {
 	return err
 }
 
-// centuryOr returns how late a row is; NULL stands for more than a century.
-func centuryOr(late *int64) time.Duration {
-	if late == nil {
-		return 100 * 365 * 24 * time.Hour
-	}
-	return duration(*late)
-}
-
 // compareDue orders due times; nil is the oldest.
 func compareDue(a, b *int64) int {
 	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
+	case a != nil && b != nil:
+		return cmp.Compare(*a, *b)
+	case a != nil:
 		return 1
-	case *a < *b:
+	case b != nil:
 		return -1
-	case *a > *b:
-		return 1
 	}
 	return 0
 }
 
-// without returns the ids that are none of the jobs', each once.
+// without returns the ids that belong to none of the jobs, each once.
 func without(due []string, jobs []poller.Job) []string {
 	if len(due) == 0 {
 		return nil

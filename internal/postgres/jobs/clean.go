@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// cleanText makes a text that PostgreSQL takes: valid UTF-8 without NUL.
+// cleanText returns a string that PostgreSQL accepts: valid UTF-8 without NUL.
 func cleanText(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
 		return s
@@ -15,9 +15,9 @@ func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// cleanJSON makes of a JSON text one that jsonb takes: valid UTF-8, and
-// replacement characters for the escapes of NUL and of halves of a surrogate
-// pair, which JSON allows and jsonb does not.
+// cleanJSON returns JSON that jsonb accepts: valid UTF-8, with replacement
+// characters for the escapes of NUL and of unpaired surrogates, which JSON allows
+// and jsonb does not.
 func cleanJSON(body []byte) string {
 	text := cleanText(string(body))
 	var out strings.Builder
@@ -30,7 +30,7 @@ func cleanJSON(body []byte) string {
 		i += at
 		unit, ok := escape(text[i:])
 		switch {
-		case !ok: // another escape, such as a backslash of its own
+		case !ok: // another escape, such as \\
 			i += 2
 			continue
 		case utf16.IsSurrogate(unit):

@@ -72,10 +72,10 @@ func TestStatementsAReadStayBelowATenth(t *testing.T) {
 }
 
 // explained runs a statement under EXPLAIN and returns the bytes of WAL it wrote.
-func explained(db *pgtest.DB, conn *pgx.Conn, sql string, args ...any) int {
+func explained(db *pgtest.DB, conn *pgx.Conn, sql string, args pgx.StrictNamedArgs) int {
 	db.Helper()
 	rows, err := conn.Query(db.Context(), `EXPLAIN (ANALYZE, WAL, COSTS OFF, TIMING OFF) `+sql,
-		append([]any{pgx.QueryExecModeExec}, args...)...)
+		pgx.QueryExecModeExec, args)
 	if err != nil {
 		db.Fatal(err)
 	}
@@ -108,7 +108,10 @@ func TestAReadWritesLittleWAL(t *testing.T) {
 		ids, leases, states := make([]string, 192), make([]string, 192), make([]string, 192)
 		statuses, finals := make([]string, 192), make([]string, 192)
 		delays, polled, errs := make([]int64, 192), make([]bool, 192), make([]string, 192)
-		bytes := explained(db, conn, jobs.ClaimSQL, jobs.LeaseText(r.Lease), nil, false, r.For.Microseconds(), 192, -1, nil, []string{})
+		bytes := explained(db, conn, jobs.ClaimSQL, pgx.StrictNamedArgs{
+			"lease": jobs.LeaseText(r.Lease), "lease_for": r.For.Microseconds(), "longest_lease": 900_000_000, "from": nil, "recall": false,
+			"only": nil, "excluded": []string{}, "limit": 192, "pace_line": -1, "lock_timeout": "300ms",
+		})
 		found, err := conn.Query(t.Context(), `SELECT job_id FROM video_jobs WHERE lease_id = $1::text::uuid`, jobs.LeaseText(r.Lease))
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +125,10 @@ func TestAReadWritesLittleWAL(t *testing.T) {
 			finals[i] = `{"data": {"job_id": "` + id + `", "status": "COMPLETED", "sume_status": "completed", "terminal": true, "result_ready": true, ` +
 				`"next_action": "fetch_result", "job": {"id": "` + id + `", "type": "video_generation", "status": "completed"}}, "request_id": "req_1"}`
 		}
-		bytes += explained(db, conn, jobs.SettleSQL, ids, leases, states, delays, polled, statuses, errs, make([]int64, 192), finals, make([]bool, 192), true, "300ms")
+		bytes += explained(db, conn, jobs.SettleSQL, pgx.StrictNamedArgs{
+			"ids": ids, "leases": leases, "states": states, "delays": delays, "polled": polled, "statuses": statuses, "errors": errs,
+			"not_found": make([]int64, 192), "finals": finals, "refused": make([]bool, 192), "announce": true, "lock_timeout": "300ms",
+		})
 		least, all = min(least, bytes), all+bytes
 	}
 	// Page images come on top after a checkpoint, and those come as the load on

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,11 +24,18 @@ func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.
 		}
 		return `'{` + strings.Join(values, ",") + `}'`
 	}
-	key := strings.Join([]string{array("job_#"), array("11111111111111111111111111111111"), array("pending")}, ", ")
-	statements := map[string]string{
-		jobs.SettleSQL:  strings.Join([]string{key, array("1"), array("t"), array(`""`), array(`""`), array("0"), array(`""`), array("f"), `true`, `'300ms'`}, ", "),
-		jobs.ReleaseSQL: strings.Join([]string{key, array("t"), `'2026-01-01'`, `true`, `'300ms'`}, ", "),
-		jobs.OutcomeSQL: key + ", " + array("f"),
+	keys := map[string]string{"ids": array("job_#"), "leases": array("11111111111111111111111111111111"), "states": array("pending")}
+	with := func(more map[string]string) map[string]string {
+		maps.Copy(more, keys)
+		return more
+	}
+	statements := map[string]map[string]string{
+		jobs.SettleSQL: with(map[string]string{
+			"delays": array("1"), "polled": array("t"), "statuses": array(`""`), "errors": array(`""`), "not_found": array("0"),
+			"finals": array(`""`), "refused": array("f"), "announce": `true`, "lock_timeout": `'300ms'`,
+		}),
+		jobs.ReleaseSQL: with(map[string]string{"unread": array("t"), "day": `'2026-01-01'`, "counted": `true`, "lock_timeout": `'300ms'`}),
+		jobs.OutcomeSQL: with(map[string]string{"refused": array("f")}),
 	}
 	for name, steps := range map[string][]string{
 		"never analysed":   {fill, lease},
@@ -45,11 +53,9 @@ func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.
 			n := 0
 			for sql, args := range statements {
 				n++
-				if _, err := conn.Exec(t.Context(), fmt.Sprintf(`PREPARE s%d AS %s`, n, sql)); err != nil {
-					t.Fatal(err)
-				}
+				call := prepare(t, conn, fmt.Sprintf("s%d", n), sql, args)
 				for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-					plan := planOf(t, conn, mode, fmt.Sprintf(`s%d (%s)`, n, args))
+					plan := planOf(t, conn, mode, call)
 					if strings.Contains(plan, "Seq Scan on video_jobs") || strings.Contains(plan, "video_jobs_due_idx") || !strings.Contains(plan, "video_jobs_pkey") {
 						t.Errorf("%s: rows are not found by their keys\n%s", mode, plan)
 					}
@@ -78,14 +84,15 @@ func TestTheOutlookWalksTheDueIndexWhateverTheStatisticsSay(t *testing.T) {
 				db.Exec(sql)
 			}
 			conn := db.Connect()
-			for call, sql := range map[string]string{"next_due ('{}', 0, '{}')": jobs.NextDueSQL, "backlog (0)": jobs.BacklogSQL} {
-				prepared, _, _ := strings.Cut(call, " ")
-				if _, err := conn.Exec(t.Context(), `PREPARE `+prepared+` AS `+sql); err != nil {
-					t.Fatal(err)
+			for name, sql := range map[string]string{"next_due": jobs.NextDueSQL, "backlog": jobs.BacklogSQL} {
+				args := map[string]string{"longest_lease": "900000000"}
+				if sql == jobs.NextDueSQL {
+					args["own_leases"], args["excluded"] = "'{}'", "'{}'"
 				}
+				call := prepare(t, conn, name, sql, args)
 				for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 					if plan := planOf(t, conn, mode, call); strings.Contains(plan, "Seq Scan on video_jobs") || strings.Contains(plan, "Sort") {
-						t.Errorf("%s, %s: does not walk the index\n%s", prepared, mode, plan)
+						t.Errorf("%s, %s: does not walk the index\n%s", name, mode, plan)
 					}
 				}
 			}

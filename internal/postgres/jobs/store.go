@@ -1,19 +1,23 @@
-// Package postgres keeps the jobs in PostgreSQL: it connects, leases due rows
-// under a claim, settles what was read and counts what waits. Each question is
-// one statement, written out above the method that asks it.
+// Package jobs keeps the jobs in PostgreSQL: it claims due rows under a lease,
+// settles what was read, releases what was not, and counts the work that is
+// waiting.
 //
-// It promises that every write may be asked again after an error: rows are
-// matched by the lease they were claimed under, so that a second attempt finds
-// the first one's mark. What fails with the connection is tried again inside,
-// for a few seconds. Nothing here needs a session's state, so a transaction
-// pooler serves with default_query_exec_mode=exec in the URL; every parameter
-// is cast for that mode. Only the database's clock decides what is due.
+// Each question is one statement, in a .sql file of this directory. docs/design.md,
+// "Statements and the planner", explains their form.
 //
-// Errors say what was attempted and wrap the driver's, none holds a password
-// or a connection string.
+// Every write may be repeated after an error: rows are matched by their lease, so
+// that a second attempt finds what the first one wrote. A statement whose
+// connection fails is repeated for a few seconds. Nothing needs the state of a
+// session: the statements work through a transaction pooler with
+// default_query_exec_mode=exec in the URL, and every parameter has a cast for
+// that mode. Only the database's clock decides what is due.
+//
+// Errors name what was attempted and wrap the driver's error. None holds a
+// password or a connection string.
 package jobs
 
 import (
+	"embed"
 	"encoding/hex"
 	"time"
 
@@ -22,12 +26,15 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// Store implements poller.Queue and poller.Outlook on one pool. Its methods may
-// be called at the same time. It remembers where its claims stand in the due
-// index, and the rows that the table refused to change; make a new one, or call Reset, at the start of a run.
+//go:embed *.sql
+var files embed.FS
+
+// Store implements poller.Queue and poller.Schedule. Its methods may be called
+// concurrently. It remembers where claims begin in the due index, and the rows
+// that the table refuses to change: each run needs a new Store, or Reset.
 type Store struct {
-	pool  *pgxpool.Pool
-	claim *progress
+	pool     *pgxpool.Pool
+	progress *progress
 }
 
 var (
@@ -35,20 +42,18 @@ var (
 	_ poller.Schedule = (*Store)(nil)
 )
 
-// NewStore returns a store over pool, which stays the caller's.
+// New returns a store on pool. The caller closes the pool.
 func New(pool *pgxpool.Pool) *Store {
-	return &Store{pool: pool, claim: &progress{}}
+	return &Store{pool: pool, progress: &progress{}}
 }
 
-// Reset forgets where the claims stood and which rows the table refused, so that
-// the next one looks at every due row. For the start of a run.
-func (s *Store) Reset() { s.claim.restart() }
+// Reset prepares the store for a new run: the next claim looks at every due row.
+func (s *Store) Reset() { s.progress.reset() }
 
-// uuid writes a lease as PostgreSQL reads it.
-func uuid(id poller.LeaseID) string { return hex.EncodeToString(id[:]) }
+// leaseText writes a lease as PostgreSQL reads a uuid.
+func leaseText(id poller.LeaseID) string { return hex.EncodeToString(id[:]) }
 
-// micros counts whole microseconds, the unit in which durations cross to SQL.
-func micros(d time.Duration) int64 { return d.Microseconds() }
-
-// duration is the way back.
-func duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+// duration converts the unit in which statements return durations.
+func duration(microseconds int64) time.Duration {
+	return time.Duration(microseconds) * time.Microsecond
+}

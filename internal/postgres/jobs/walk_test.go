@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 // explain runs a claim of 64 rows under EXPLAIN, in a transaction that is rolled
 // back, and returns the plan and the buffers touched.
-func explain(db *pgtest.DB, generic bool, from string, ceiling int) string {
+func explain(db *pgtest.DB, generic bool, from string, paceLine int) string {
 	db.Helper()
 	conn := db.Connect()
 	exec := func(sql string) {
@@ -25,14 +26,15 @@ func explain(db *pgtest.DB, generic bool, from string, ceiling int) string {
 			db.Fatal(err)
 		}
 	}
-	exec(`PREPARE claim (text, bigint, boolean, bigint, bigint, bigint, text[], text[]) AS ` + jobs.ClaimSQL)
+	call := prepare(db, conn, "claim", jobs.ClaimSQL, map[string]string{
+		"lease": `'11111111111111111111111111111111'`, "lease_for": "30000000", "longest_lease": "900000000", "from": from, "recall": "false",
+		"only": "NULL", "excluded": "'{}'", "limit": "64", "pace_line": strconv.Itoa(paceLine), "lock_timeout": "'300ms'",
+	})
 	if generic {
 		exec(`SET plan_cache_mode = force_generic_plan`)
 	}
 	exec(`BEGIN`)
-	rows, err := conn.Query(db.Context(), fmt.Sprintf(
-		`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE claim ('11111111111111111111111111111111', %s, false, 30000000, 64, %d, NULL, '{}')`, from, ceiling),
-		pgx.QueryExecModeSimpleProtocol)
+	rows, err := conn.Query(db.Context(), `EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE `+call, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		db.Fatal(err)
 	}

@@ -1,7 +1,15 @@
+// Package requests carries out operator requests on the tables: backfill, inspect
+// and stop.
+//
+// Each request is one transaction. It locks rows in the order of job_id, as
+// settling does, and needs no state of a session. The statements are in the .sql
+// files of this directory; docs/design.md, "Statements and the planner", explains
+// their form.
 package requests
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"time"
 
@@ -10,66 +18,65 @@ import (
 
 	"sumepoller/internal/operator"
 	"sumepoller/internal/postgres"
+	"sumepoller/internal/postgres/statement"
 )
 
-// Table is the table as an operator's payload uses it; it implements
-// operator.Table. Each method is one transaction, takes its row locks in the
-// order of job_id, as settling does, and keeps no state of a session.
+//go:embed *.sql
+var files embed.FS
+
+var setTimeoutsSQL = statement.Read(files, "set_timeouts")
+
+// longestLease is the argument of the fragment unleased.
+var longestLease = statement.LongestLease.Microseconds()
+
+// Table implements operator.Table.
 type Table struct {
 	pool *pgxpool.Pool
 }
 
 var _ operator.Table = (*Table)(nil)
 
-// New returns the by-hand work on the pool's database.
+// New returns a table on pool. The caller closes the pool.
 func New(pool *pgxpool.Pool) *Table { return &Table{pool: pool} }
 
-// A row that another program holds is waited for this long, and the whole
-// transaction is tried this often; then it is refused with nothing changed.
-// A row is never passed over, since the answer would claim more than was done.
+// A request waits this long for a row that another program has locked, and is
+// tried this often. After that it fails and has changed nothing. It skips no row,
+// since its answer would then claim more than was done.
 const (
-	handLockTimeout = 3 * time.Second
-	handAttempts    = 3
-	handTimeout     = 30 * time.Second // of one statement
+	lockTimeout      = 3 * time.Second
+	attempts         = 3
+	statementTimeout = 30 * time.Second
 )
 
-// handTimeouts are the transaction's own: a role's defaults are made for the
-// loop's short statements. Between two statements this program is never longer
-// at work than one statement may take.
-const handTimeouts = `
-SELECT set_config('lock_timeout', $1::text, true),
-       set_config('statement_timeout', $2::text, true),
-       set_config('idle_in_transaction_session_timeout', $2::text, true)`
-
-// change runs work in one transaction, and again where a lock was in the way.
-// Each statement sees what was committed before it, whatever the role's default
-// isolation is: what was waited for is seen.
-func (h *Table) change(ctx context.Context, work func(pgx.Tx) error) error {
+// change runs work in one transaction, and repeats it if a lock was in the way.
+// At READ COMMITTED each statement sees what was committed before it, also by the
+// transaction whose locks it waited for.
+func (t *Table) change(ctx context.Context, work func(pgx.Tx) error) error {
 	var err error
-	for range handAttempts {
-		err = h.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
-		if !lockInTheWay(err) || ctx.Err() != nil {
+	for range attempts {
+		err = t.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
+		if !conflict(err) || ctx.Err() != nil {
 			break
 		}
 	}
-	if lockInTheWay(err) {
-		return fmt.Errorf("another program holds rows of this payload; nothing was changed, ask again: %w", err)
+	if conflict(err) {
+		return fmt.Errorf("another program has locked rows of this request; nothing was changed, ask again: %w", err)
 	}
 	return postgres.Explain(err)
 }
 
-// inTx runs work in one transaction. Only its beginning is tried again when a
-// connection fails: after that the counts of a second attempt would be wrong.
-func (h *Table) inTx(ctx context.Context, options pgx.TxOptions, work func(pgx.Tx) error) error {
+// inTx runs work in one transaction. If the connection fails, only the beginning
+// is repeated: after it the counts of a second attempt would be wrong.
+func (t *Table) inTx(ctx context.Context, options pgx.TxOptions, work func(pgx.Tx) error) error {
 	var tx pgx.Tx
 	err := postgres.Retry(ctx, func() (err error) {
-		tx, err = h.begin(ctx, options)
+		tx, err = t.begin(ctx, options)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing, once it is committed
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // no effect after the commit
 	if err := work(tx); err != nil {
 		return err
 	}
@@ -79,35 +86,58 @@ func (h *Table) inTx(ctx context.Context, options pgx.TxOptions, work func(pgx.T
 	return nil
 }
 
-func (h *Table) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
-	tx, err := h.pool.BeginTx(ctx, options)
+func (t *Table) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := t.pool.BeginTx(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, handTimeouts, milliseconds(handLockTimeout), milliseconds(handTimeout)); err != nil {
+	args := pgx.StrictNamedArgs{"lock_timeout": milliseconds(lockTimeout), "statement_timeout": milliseconds(statementTimeout)}
+	if _, err := tx.Exec(ctx, setTimeoutsSQL, args); err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return tx, nil
 }
 
-// attempted names what an error came of. A character that the database's
-// encoding does not have is an error of the payload, in the field named.
-func attempted(what, field string, err error) error {
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+
+// wrap names the request that failed. A character that the database's encoding
+// does not have makes the request invalid, in the field named.
+func wrap(request, field string, err error) error {
 	if postgres.SQLState(err) == "22P05" {
 		return operator.InvalidRequest(field + ": a value holds a character that the database's encoding does not have")
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", request, err)
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
-
-// lockInTheWay tells a lock timeout, a deadlock with a program that locks in
-// another order, and a conflict between transactions.
-func lockInTheWay(err error) bool {
+// conflict reports a lock timeout, a deadlock with a program that locks in another
+// order, or a serialization failure.
+func conflict(err error) bool {
 	switch postgres.SQLState(err) {
-	case "55P03", "40P01", "40001":
+	case postgres.LockTimeout, "40P01", "40001":
 		return true
 	}
 	return false
+}
+
+// list returns an empty array for nil, which would be NULL and match no row.
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// collect reads all rows of a query into a slice that is never nil. Each row is
+// scanned into the fields of row, in the query's order.
+func collect[T any](rows pgx.Rows, err error, row *T, fields ...any) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	all := []T{}
+	_, err = pgx.ForEachRow(rows, fields, func() error {
+		all = append(all, *row)
+		return nil
+	})
+	return all, err
 }

@@ -14,15 +14,15 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// maxStatesNamed bounds the states that a note lists.
-const maxStatesNamed = 20
+// maxNotedStates bounds the states that a note lists.
+const maxNotedStates = 20
 
-// stateNote says which of the payload's states no row is in, and which states
-// there are; nothing where each has a row. It costs a look at the table, bounded
-// as inspect's is, only where the rows picked do not answer the question.
+// stateNote names the request's states that no row is in, and the states that
+// exist. It is empty if each has a row. Only if the selected rows do not answer
+// the question, it counts the table's states, within the bounds of an inspect.
 //
-// In a table too large to be counted, where a limit or a window left rows out, a
-// state may have rows that nothing here has seen: then nothing is said of it.
+// In a table too large to be counted, a state may have rows that a limit or a
+// window left out. Such a state is not named.
 func stateNote(ctx context.Context, tx pgx.Tx, b operator.Backfill, rows *backfillRows) (string, error) {
 	absent := slices.DeleteFunc(slices.Clone(b.States), func(state string) bool { return rows.states[state] })
 	if len(absent) == 0 {
@@ -53,7 +53,7 @@ func finishedStates(counts map[string]int, exact bool) string {
 		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
 	})
 	var listed []string
-	for _, name := range names[:min(len(names), maxStatesNamed)] {
+	for _, name := range names[:min(len(names), maxNotedStates)] {
 		shown := name
 		if quoted := fmt.Sprintf("%q", name); quoted != `"`+name+`"` || name == "" || strings.ContainsAny(name, " ,;") {
 			shown = quoted

@@ -8,25 +8,35 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"sumepoller/internal/operator"
+	"sumepoller/internal/postgres/statement"
 )
 
-// backfillRows are the rows that a backfill means, in the order of their
-// places. The slices run side by side, as the statements take them.
+var (
+	pickSQL     = statement.Read(files, "backfill_pick")
+	registerSQL = statement.Read(files, "backfill_register")
+	lockSQL     = statement.Read(files, "backfill_lock")
+	moveSQL     = statement.Read(files, "backfill_move")
+)
+
+// backfillRows are the rows that a backfill selects, in the order of their places.
+// The slices are parallel, as the statements take them.
 type backfillRows struct {
 	ids     []string
 	asked   []bool
 	changed int
-	states  map[string]bool // that the rows are in
+	states  map[string]bool // the states of the rows
 
 	newIDs    []string
 	newPlaces []int64
 }
 
-// pick finds out what the payload means, without a lock: a limit then takes
-// the same rows for twins that were sent at once.
+// pick selects the rows without locking them. With a limit, two concurrent
+// identical requests then select the same rows.
 func pick(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (*backfillRows, error) {
-	found, err := tx.Query(ctx, pickRows, list(b.JobIDs), list(b.States), b.Overdue,
-		instantOf(b.CreatedAfter), instantOf(b.CreatedBefore), int64(b.Limit), pace.Microseconds(), int64(maxBackfill+1))
+	found, err := tx.Query(ctx, pickSQL, pgx.StrictNamedArgs{
+		"job_ids": list(b.JobIDs), "states": list(b.States), "overdue": b.Overdue, "limit": int64(b.Limit), "pace": pace.Microseconds(),
+		"created_after": unixMicro(b.CreatedAfter), "created_before": unixMicro(b.CreatedBefore), "max_rows": int64(maxBackfill + 1),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("pick rows: %w", err)
 	}
@@ -55,26 +65,24 @@ func pick(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duratio
 	return rows, nil
 }
 
-// tooMany names the field that brings the payload down to what is taken.
+// tooMany names the field that makes the request small enough.
 func tooMany(b operator.Backfill) error {
 	if n := len(b.JobIDs); n > maxBackfill {
 		return operator.InvalidRequest(fmt.Sprintf("backfill.job_ids: %d ids; one backfill takes at most %d rows, so split them", n, maxBackfill))
 	}
-	return operator.InvalidRequest(fmt.Sprintf("backfill.limit: want at most %d, since the payload means more rows than that", maxBackfill))
+	return operator.InvalidRequest(fmt.Sprintf("backfill.limit: want at most %d, since the request selects more rows than that", maxBackfill))
 }
 
-// count tells what apply would do.
+// count returns what apply would do.
 func (r *backfillRows) count() operator.Backfilled {
 	return operator.Backfilled{Registered: len(r.newIDs), Reopened: r.changed}
 }
 
-// apply registers what is new, then locks what changes, then changes it. The
-// times are taken from the database's clock after the locks are held, so that
-// a twin that had to wait comes later and moves nothing.
+// apply registers the new ids, locks the rows to change, and changes them.
 func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (operator.Backfilled, error) {
 	var done operator.Backfilled
 	if len(r.newIDs) > 0 {
-		added, err := tx.Exec(ctx, addRows, r.newIDs, r.newPlaces, pace.Microseconds())
+		added, err := tx.Exec(ctx, registerSQL, pgx.StrictNamedArgs{"job_ids": r.newIDs, "places": r.newPlaces, "pace": pace.Microseconds()})
 		if err != nil {
 			return done, fmt.Errorf("register jobs: %w", err)
 		}
@@ -87,7 +95,10 @@ func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill
 	if err != nil || len(locked.ids) == 0 {
 		return done, err
 	}
-	moved, err := tx.Exec(ctx, moveRows, locked.ids, locked.asked, list(b.States), b.Overdue, pace.Microseconds(), locked.places)
+	moved, err := tx.Exec(ctx, moveSQL, pgx.StrictNamedArgs{
+		"job_ids": locked.ids, "asked": locked.asked, "places": locked.places, "states": list(b.States), "overdue": b.Overdue,
+		"pace": pace.Microseconds(), "longest_lease": longestLease,
+	})
 	if err != nil {
 		return done, fmt.Errorf("reopen jobs: %w", err)
 	}
@@ -95,7 +106,7 @@ func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill
 	return done, nil
 }
 
-// lockedRows are the rows that apply changes, by job_id.
+// lockedRows are the rows that apply changes, in the order of job_id.
 type lockedRows struct {
 	ids    []string
 	asked  []bool
@@ -104,7 +115,9 @@ type lockedRows struct {
 
 func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (lockedRows, error) {
 	var locked lockedRows
-	found, err := tx.Query(ctx, lockRows, r.ids, r.asked, list(b.States), b.Overdue, pace.Microseconds())
+	found, err := tx.Query(ctx, lockSQL, pgx.StrictNamedArgs{
+		"job_ids": r.ids, "asked": r.asked, "states": list(b.States), "overdue": b.Overdue, "pace": pace.Microseconds(),
+	})
 	if err != nil {
 		return locked, fmt.Errorf("lock jobs: %w", err)
 	}
@@ -121,12 +134,4 @@ func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b operator.Backfill,
 		return locked, fmt.Errorf("lock jobs: %w", err)
 	}
 	return locked, nil
-}
-
-// list gives an empty array in place of NULL, which no row would match.
-func list(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }
