@@ -3,9 +3,8 @@ package jobs
 import (
 	"iter"
 
-	"github.com/jackc/pgx/v5"
-
 	"sumepoller/internal/poller"
+	"sumepoller/internal/postgres/statement"
 )
 
 // partBytes bounds the terminal answers in one statement. An answer can have a
@@ -33,7 +32,7 @@ func parts(batch []poller.Settlement) iter.Seq[[]poller.Settlement] {
 }
 
 // settleArgs returns a batch column by column, in a form that PostgreSQL accepts.
-func settleArgs(batch []poller.Settlement) (keys, pgx.StrictNamedArgs) {
+func settleArgs(batch []poller.Settlement) (keys, statement.Args) {
 	n := len(batch)
 	k := keys{make([]string, n), make([]string, n), make([]string, n), make([]bool, n)}
 	delays, polled, notFound := make([]int64, n), make([]bool, n), make([]int64, n)
@@ -48,7 +47,7 @@ func settleArgs(batch []poller.Settlement) (keys, pgx.StrictNamedArgs) {
 		delays[i], polled[i], notFound[i] = s.Delay.Microseconds(), s.Polled, int64(s.NotFound)
 		statuses[i], errors[i], finals[i] = cleanText(s.Status), cleanText(s.Error), cleanJSON(s.Final)
 	}
-	return k, pgx.StrictNamedArgs{
+	return k, statement.Args{
 		"ids": k.ids, "leases": k.leases, "states": k.states, "refused": k.refused,
 		"delays": delays, "polled": polled, "not_found": notFound, "statuses": statuses, "errors": errors, "finals": finals,
 	}

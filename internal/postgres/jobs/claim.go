@@ -106,8 +106,8 @@ func (s *Store) lease(ctx context.Context, q claimQuery) (leased, error) {
 	return got, err
 }
 
-func (s *Store) claimArgs(q claimQuery) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
+func (s *Store) claimArgs(q claimQuery) statement.Args {
+	return statement.Args{
 		"lease": leaseText(q.Lease), "lease_for": q.For.Microseconds(), "longest_lease": max(statement.LongestLease, q.For).Microseconds(),
 		"from": q.from, "recall": q.recall, "only": q.only, "excluded": s.progress.excludedIDs(),
 		"limit": int64(q.Limit), "pace_line": int64(q.PaceLine), "lock_timeout": rowWait,

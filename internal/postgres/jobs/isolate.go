@@ -143,7 +143,7 @@ func (s *Store) leaseMissing(ctx context.Context, q claimQuery, id string, into 
 // leftPending reports whether a trigger changed the state of a row when the row
 // was leased.
 func (s *Store) leftPending(ctx context.Context, lease poller.LeaseID, id string) (yes bool) {
-	args := pgx.StrictNamedArgs{"job_id": id, "lease": leaseText(lease)}
+	args := statement.Args{"job_id": id, "lease": leaseText(lease)}
 	return s.pool.QueryRow(ctx, leftPendingSQL, args).Scan(&yes) == nil && yes
 }
 

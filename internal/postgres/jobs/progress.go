@@ -29,7 +29,7 @@ type progress struct {
 	bound       *int64              // where claims begin, microseconds since 1970; nil: at the oldest entry
 	sweepAt     time.Time           // when the next claim sweeps
 	sweeps      int                 // sweeps finished
-	asked       [64]poller.LeaseID  // the latest leases asked for, a ring
+	asked       [64]poller.LeaseID  // the latest leases asked for, circular
 	next        int                 // index in asked of the next one
 	longest     time.Duration       // longest lease asked for
 	uncounted   bool                // claims take nothing from the daily quota

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres"
 	"sumepoller/internal/postgres/statement"
@@ -64,7 +62,7 @@ func (s *Store) releaseOnce(ctx context.Context, date string, rows []poller.Rele
 	for i, row := range rows {
 		k.ids[i], k.leases[i], k.states[i], unread[i] = cleanText(row.JobID), leaseText(row.Lease), poller.StatePending, row.Unread
 	}
-	return s.write(ctx, releaseSQL, releaseSkipSQL, k, pgx.StrictNamedArgs{
+	return s.write(ctx, releaseSQL, releaseSkipSQL, k, statement.Args{
 		"ids": k.ids, "leases": k.leases, "states": k.states, "unread": unread, "day": date, "counted": s.progress.counted(),
 	})
 }

@@ -25,7 +25,7 @@ func (s *Store) NextDue(ctx context.Context, own []poller.LeaseID) (in time.Dura
 	for i, id := range own {
 		leases[i] = leaseText(id)
 	}
-	args := pgx.StrictNamedArgs{"own_leases": leases, "longest_lease": s.progress.longestLease(), "excluded": s.progress.excludedIDs()}
+	args := statement.Args{"own_leases": leases, "longest_lease": s.progress.longestLease(), "excluded": s.progress.excludedIDs()}
 	err = postgres.Retry(ctx, func() error {
 		rows, err := s.pool.Query(ctx, nextDueSQL, args)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Today(ctx context.Context) (poller.Day, error) {
 // Backlog implements poller.Schedule. It needs only the right to SELECT.
 func (s *Store) Backlog(ctx context.Context) (poller.Backlog, error) {
 	var b poller.Backlog
-	args := pgx.StrictNamedArgs{"longest_lease": s.progress.longestLease()}
+	args := statement.Args{"longest_lease": s.progress.longestLease()}
 	err := postgres.Retry(ctx, func() error {
 		var due, pending int64
 		err := s.pool.QueryRow(ctx, backlogSQL, args).

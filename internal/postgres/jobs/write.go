@@ -30,7 +30,7 @@ type keys struct {
 // outcome. A row that is leased, locked by nobody else and still not written is
 // tried once more: it may have changed between the statement's snapshot and its
 // lock. After that, a trigger drops the write.
-func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, args pgx.StrictNamedArgs) ([]poller.Result, error) {
+func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, args statement.Args) ([]poller.Result, error) {
 	results := make([]poller.Result, len(k.ids))
 	err := postgres.Retry(ctx, func() error {
 		for i := range results {
@@ -60,7 +60,7 @@ func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, arg
 // statement waits too long for a row, the form that skips locked rows runs
 // instead; waited is then false.
 func (s *Store) writeOnce(
-	ctx context.Context, waiting, skipping string, k keys, results []poller.Result, args pgx.StrictNamedArgs,
+	ctx context.Context, waiting, skipping string, k keys, results []poller.Result, args statement.Args,
 ) (waited bool, err error) {
 	args["lock_timeout"], waited = rowWait, true
 	written, err := s.writeRows(ctx, waiting, results, args)
@@ -83,7 +83,7 @@ func (s *Store) writeOnce(
 
 // writeRows runs a statement that returns the rows it wrote, fills in their
 // results and returns their number.
-func (s *Store) writeRows(ctx context.Context, sql string, results []poller.Result, args pgx.StrictNamedArgs) (int, error) {
+func (s *Store) writeRows(ctx context.Context, sql string, results []poller.Result, args statement.Args) (int, error) {
 	rows, err := s.pool.Query(ctx, sql, args)
 	if err != nil {
 		return 0, err
@@ -110,7 +110,7 @@ func (s *Store) writeRows(ctx context.Context, sql string, results []poller.Resu
 
 // classify fills in the results of the rows that were not written just now.
 func (s *Store) classify(ctx context.Context, k keys, results []poller.Result) error {
-	rows, err := s.pool.Query(ctx, outcomeSQL, pgx.StrictNamedArgs{"ids": k.ids, "leases": k.leases, "states": k.states, "refused": k.refused})
+	rows, err := s.pool.Query(ctx, outcomeSQL, statement.Args{"ids": k.ids, "leases": k.leases, "states": k.states, "refused": k.refused})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type backfillRows struct {
 // pick selects the rows without locking them. With a limit, two concurrent
 // identical requests then select the same rows.
 func pick(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (*backfillRows, error) {
-	found, err := tx.Query(ctx, pickSQL, pgx.StrictNamedArgs{
+	found, err := tx.Query(ctx, pickSQL, statement.Args{
 		"job_ids": list(b.JobIDs), "states": list(b.States), "overdue": b.Overdue, "limit": int64(b.Limit), "pace": pace.Microseconds(),
 		"created_after": unixMicro(b.CreatedAfter), "created_before": unixMicro(b.CreatedBefore), "max_rows": int64(maxBackfill + 1),
 	})
@@ -82,7 +82,7 @@ func (r *backfillRows) count() operator.Backfilled {
 func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (operator.Backfilled, error) {
 	var done operator.Backfilled
 	if len(r.newIDs) > 0 {
-		added, err := tx.Exec(ctx, registerSQL, pgx.StrictNamedArgs{"job_ids": r.newIDs, "places": r.newPlaces, "pace": pace.Microseconds()})
+		added, err := tx.Exec(ctx, registerSQL, statement.Args{"job_ids": r.newIDs, "places": r.newPlaces, "pace": pace.Microseconds()})
 		if err != nil {
 			return done, fmt.Errorf("register jobs: %w", err)
 		}
@@ -95,7 +95,7 @@ func (r *backfillRows) apply(ctx context.Context, tx pgx.Tx, b operator.Backfill
 	if err != nil || len(locked.ids) == 0 {
 		return done, err
 	}
-	moved, err := tx.Exec(ctx, moveSQL, pgx.StrictNamedArgs{
+	moved, err := tx.Exec(ctx, moveSQL, statement.Args{
 		"job_ids": locked.ids, "asked": locked.asked, "places": locked.places, "states": list(b.States), "overdue": b.Overdue,
 		"pace": pace.Microseconds(), "longest_lease": longestLease,
 	})
@@ -115,7 +115,7 @@ type lockedRows struct {
 
 func (r *backfillRows) lock(ctx context.Context, tx pgx.Tx, b operator.Backfill, pace time.Duration) (lockedRows, error) {
 	var locked lockedRows
-	found, err := tx.Query(ctx, lockSQL, pgx.StrictNamedArgs{
+	found, err := tx.Query(ctx, lockSQL, statement.Args{
 		"job_ids": r.ids, "asked": r.asked, "states": list(b.States), "overdue": b.Overdue, "pace": pace.Microseconds(),
 	})
 	if err != nil {

@@ -62,7 +62,7 @@ func (t *Table) Inspect(ctx context.Context, q operator.Inspect, perDay int) (op
 func overview(ctx context.Context, tx pgx.Tx, seen *operator.Inspection) error {
 	var at, oldest int64
 	var pending int
-	args := pgx.StrictNamedArgs{
+	args := statement.Args{
 		"max_pending": int64(maxPending), "long_running": operator.LongRunning.Microseconds(), "longest_lease": longestLease,
 	}
 	err := tx.QueryRow(ctx, overviewSQL, args).
@@ -84,7 +84,7 @@ func overview(ctx context.Context, tx pgx.Tx, seen *operator.Inspection) error {
 // states counts rows by state. For a large table the counts are lower bounds and
 // exact is false.
 func states(ctx context.Context, tx pgx.Tx) (counts map[string]int, exact bool, err error) {
-	rows, err := tx.Query(ctx, statesSQL, pgx.StrictNamedArgs{"max_rows": int64(maxCounted + 1), "max_states": int64(maxStates)})
+	rows, err := tx.Query(ctx, statesSQL, statement.Args{"max_rows": int64(maxCounted + 1), "max_states": int64(maxStates)})
 	if err != nil {
 		return nil, false, fmt.Errorf("count states: %w", err)
 	}

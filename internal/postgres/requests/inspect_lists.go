@@ -22,7 +22,7 @@ var (
 
 func listDue(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int) error {
 	var due operator.DueJob
-	rows, err := tx.Query(ctx, dueSQL, pgx.StrictNamedArgs{"limit": int64(min(limit, operator.MaxInspectListed)), "longest_lease": longestLease})
+	rows, err := tx.Query(ctx, dueSQL, statement.Args{"limit": int64(min(limit, operator.MaxInspectListed)), "longest_lease": longestLease})
 	seen.OldestDue, err = collect(rows, err, &due,
 		&due.JobID, &due.DueSeconds, &due.LostLeases, timeField{&due.LeasedUntil}, timeField{&due.LastPolledAt})
 	if err != nil {
@@ -37,7 +37,7 @@ func listLongRunning(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, 
 		return nil
 	}
 	var long operator.LongJob
-	rows, err := tx.Query(ctx, longRunningSQL, pgx.StrictNamedArgs{
+	rows, err := tx.Query(ctx, longRunningSQL, statement.Args{
 		"long_running": operator.LongRunning.Microseconds(), "limit": int64(min(limit, operator.MaxInspectListed)), "max_pending": int64(maxPending),
 	})
 	seen.LongRunning, err = collect(rows, err, &long,
@@ -54,7 +54,7 @@ func listFailing(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limi
 		return nil
 	}
 	var failing operator.FailingJob
-	rows, err := tx.Query(ctx, failingSQL, pgx.StrictNamedArgs{"limit": int64(limit), "max_pending": int64(maxPending)})
+	rows, err := tx.Query(ctx, failingSQL, statement.Args{"limit": int64(limit), "max_pending": int64(maxPending)})
 	seen.Failing, err = collect(rows, err, &failing,
 		&failing.JobID, timeField{&failing.FailingSince}, &failing.ConsecutiveErrors, &failing.LastError, timeField{&failing.LastPolledAt}, timeField{&failing.NextPollAt})
 	if err != nil {
@@ -67,13 +67,13 @@ func listFailing(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limi
 }
 
 func listSubmissions(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, limit int) error {
-	err := tx.QueryRow(ctx, submissionsTotalSQL, pgx.StrictNamedArgs{"max_pending": int64(maxPending)}).
+	err := tx.QueryRow(ctx, submissionsTotalSQL, statement.Args{"max_pending": int64(maxPending)}).
 		Scan(&seen.SubmissionsTotal, &seen.SubmissionsStuck)
 	if err != nil {
 		return fmt.Errorf("count submissions: %w", err)
 	}
 	var sub operator.Unfinished
-	rows, err := tx.Query(ctx, submissionsSQL, pgx.StrictNamedArgs{"limit": int64(limit)})
+	rows, err := tx.Query(ctx, submissionsSQL, statement.Args{"limit": int64(limit)})
 	if seen.Submissions, err = collect(rows, err, &sub, &sub.IdempotencyKey, &sub.State, &sub.JobID, &sub.AgeSeconds, &sub.LastError); err != nil {
 		return fmt.Errorf("list submissions: %w", err)
 	}
@@ -86,7 +86,7 @@ func listSubmissions(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, 
 // showJobs shows rows by id.
 func showJobs(ctx context.Context, tx pgx.Tx, seen *operator.Inspection, ids []string) error {
 	var j operator.JobRow
-	rows, err := tx.Query(ctx, jobsSQL, pgx.StrictNamedArgs{"job_ids": ids, "longest_lease": longestLease})
+	rows, err := tx.Query(ctx, jobsSQL, statement.Args{"job_ids": ids, "longest_lease": longestLease})
 	seen.Jobs, err = collect(rows, err, &j,
 		&j.JobID, &j.State, &j.SumeStatus, timeField{&j.CreatedAt}, timeField{&j.NextPollAt}, timeField{&j.LeasedUntil},
 		timeField{&j.LastPolledAt}, timeField{&j.FinishedAt}, &j.Polls, &j.ConsecutiveErrors, timeField{&j.FailingSince}, &j.LostLeases, &j.LastError)

@@ -20,7 +20,7 @@ var (
 func (t *Table) Stop(ctx context.Context, s operator.Stop) (operator.Stopped, error) {
 	var ended, known int
 	err := t.change(ctx, func(tx pgx.Tx) error {
-		locked, err := tx.Query(ctx, stopLockSQL, pgx.StrictNamedArgs{"job_ids": list(s.JobIDs)})
+		locked, err := tx.Query(ctx, stopLockSQL, statement.Args{"job_ids": list(s.JobIDs)})
 		if err != nil {
 			return fmt.Errorf("lock jobs: %w", err)
 		}
@@ -28,10 +28,10 @@ func (t *Table) Stop(ctx context.Context, s operator.Stop) (operator.Stopped, er
 		if err != nil {
 			return fmt.Errorf("lock jobs: %w", err)
 		}
-		if err := tx.QueryRow(ctx, stopSQL, pgx.StrictNamedArgs{"job_ids": list(ids)}).Scan(&ended); err != nil {
+		if err := tx.QueryRow(ctx, stopSQL, statement.Args{"job_ids": list(ids)}).Scan(&ended); err != nil {
 			return fmt.Errorf("stop jobs: %w", err)
 		}
-		if err := tx.QueryRow(ctx, stopKnownSQL, pgx.StrictNamedArgs{"job_ids": list(s.JobIDs)}).Scan(&known); err != nil {
+		if err := tx.QueryRow(ctx, stopKnownSQL, statement.Args{"job_ids": list(s.JobIDs)}).Scan(&known); err != nil {
 			return fmt.Errorf("count jobs: %w", err)
 		}
 		return nil

@@ -91,7 +91,7 @@ func (t *Table) begin(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error
 	if err != nil {
 		return nil, err
 	}
-	args := pgx.StrictNamedArgs{"lock_timeout": milliseconds(lockTimeout), "statement_timeout": milliseconds(statementTimeout)}
+	args := statement.Args{"lock_timeout": milliseconds(lockTimeout), "statement_timeout": milliseconds(statementTimeout)}
 	if _, err := tx.Exec(ctx, setTimeoutsSQL, args); err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, err

@@ -45,7 +45,7 @@ func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
 func (s *Store) find(ctx context.Context, key, jobID string) (sub submit.Submission, there bool, err error) {
 	var age int64
-	err = s.pool.QueryRow(ctx, findSQL, pgx.StrictNamedArgs{"key": key, "job_id": jobID}).
+	err = s.pool.QueryRow(ctx, findSQL, statement.Args{"key": key, "job_id": jobID}).
 		Scan(&sub.Request, &sub.State, &sub.JobID, &sub.JobState, &sub.HTTPStatus, &sub.Unanswered, &sub.LastError, &age, &there)
 	if err != nil {
 		return submit.Submission{}, false, fmt.Errorf("read submission: %w", err)
@@ -66,7 +66,7 @@ func (s *Store) Find(ctx context.Context, key string) (submit.Submission, error)
 // Open implements submit.Store.
 func (s *Store) Open(ctx context.Context, key string, request []byte) (submit.Submission, error) {
 	sub := submit.Submission{New: true, State: submit.Sending}
-	err := s.pool.QueryRow(ctx, openSQL, pgx.StrictNamedArgs{"key": key, "request": string(request)}).Scan(&sub.Request)
+	err := s.pool.QueryRow(ctx, openSQL, statement.Args{"key": key, "request": string(request)}).Scan(&sub.Request)
 	if errors.Is(err, pgx.ErrNoRows) {
 		sub, _, err = s.find(ctx, key, "")
 		return sub, err
@@ -79,7 +79,7 @@ func (s *Store) Open(ctx context.Context, key string, request []byte) (submit.Su
 
 // Mark implements submit.Store.
 func (s *Store) Mark(ctx context.Context, key string, o submit.Outcome) (submit.Submission, error) {
-	args := pgx.StrictNamedArgs{
+	args := statement.Args{
 		"key": key, "state": o.State, "http_status": o.HTTPStatus, "unanswered": o.Unanswered, "last_error": o.LastError,
 	}
 	if _, err := s.pool.Exec(ctx, markSQL, args); err != nil {
@@ -91,7 +91,7 @@ func (s *Store) Mark(ctx context.Context, key string, o submit.Outcome) (submit.
 
 // Keep implements submit.Store.
 func (s *Store) Keep(ctx context.Context, key, jobID string) error {
-	if _, err := s.pool.Exec(ctx, keepSQL, pgx.StrictNamedArgs{"key": key, "job_id": jobID}); err != nil {
+	if _, err := s.pool.Exec(ctx, keepSQL, statement.Args{"key": key, "job_id": jobID}); err != nil {
 		return fmt.Errorf("keep the id %q: %w", jobID, refusal(err))
 	}
 	return nil
@@ -103,7 +103,7 @@ func (s *Store) Accept(ctx context.Context, key, jobID string) (submit.Submissio
 	// A row that a concurrent transaction inserted is not in the first statement's
 	// snapshot: only a second statement accepts the submission.
 	for range 2 {
-		if _, err := s.pool.Exec(ctx, acceptSQL, pgx.StrictNamedArgs{"key": key, "job_id": jobID}); err != nil {
+		if _, err := s.pool.Exec(ctx, acceptSQL, statement.Args{"key": key, "job_id": jobID}); err != nil {
 			return submit.Submission{}, fmt.Errorf("accept submission for %s: %w", jobID, refusal(err))
 		}
 		found, there, err := s.find(ctx, key, jobID)
@@ -122,7 +122,7 @@ func (s *Store) Accept(ctx context.Context, key, jobID string) (submit.Submissio
 
 // Unrecord implements submit.Store.
 func (s *Store) Unrecord(ctx context.Context, key, jobID, reason string) (submit.Submission, error) {
-	args := pgx.StrictNamedArgs{"key": key, "job_id": jobID, "reason": reason}
+	args := statement.Args{"key": key, "job_id": jobID, "reason": reason}
 	_, err := s.pool.Exec(ctx, unrecordSQL, args)
 	if errors.As(refusal(err), new(*submit.WriteError)) {
 		// The id has characters that the database's encoding does not have.
@@ -150,14 +150,14 @@ func (s *Store) Try(ctx context.Context, key string) error {
 	// No longer than a real id: a column that is wide enough must not be refused. If
 	// a real id does not fit, it is kept with the submission.
 	probe := "job_" + strings.ToLower(rand.Text()[:12])
-	if _, err := tx.Exec(ctx, acceptSQL, pgx.StrictNamedArgs{"key": key, "job_id": probe}); err != nil {
+	if _, err := tx.Exec(ctx, acceptSQL, statement.Args{"key": key, "job_id": probe}); err != nil {
 		return refusal(err)
 	}
 	if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 		return refusal(err)
 	}
 	var read bool
-	if err := tx.QueryRow(ctx, willBeReadSQL, pgx.StrictNamedArgs{"job_id": probe}).Scan(&read); err != nil {
+	if err := tx.QueryRow(ctx, willBeReadSQL, statement.Args{"job_id": probe}).Scan(&read); err != nil {
 		return refusal(err)
 	}
 	if !read {
