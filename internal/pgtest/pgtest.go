@@ -1,5 +1,4 @@
-// Package pgtest gives each test a PostgreSQL database of its own, on the
-// server that DEV_DATABASE_URL names. Test only.
+// Package pgtest gives each test its own PostgreSQL database, on the server that DEV_DATABASE_URL names. Test only.
 //
 // Databases are cloned from a template that holds the migrated schema, made
 // once per server and schema, and dropped when the test ends. It creates and

@@ -8,7 +8,7 @@ import (
 	"sumepoller/internal/pgtest"
 )
 
-func TestURLIsMigratedAndFresh(t *testing.T) {
+func TestURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.URL(t))
 	var jobs, version int
@@ -18,7 +18,7 @@ func TestURLIsMigratedAndFresh(t *testing.T) {
 	}
 }
 
-func TestEmptyHasNoTables(t *testing.T) {
+func TestEmpty(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.Empty(t))
 	var absent bool
@@ -27,7 +27,7 @@ func TestEmptyHasNoTables(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsDroppedAtCleanup(t *testing.T) {
+func TestURL_Cleanup(t *testing.T) {
 	t.Parallel()
 	var name string
 	t.Run("inner", func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDatabaseIsDroppedAtCleanup(t *testing.T) {
 	}
 }
 
-func TestManyAtOnceGetDatabasesOfTheirOwn(t *testing.T) {
+func TestURL_Concurrent(t *testing.T) {
 	t.Parallel()
 	urls := make([]string, 12)
 	var all sync.WaitGroup

@@ -1,3 +1,9 @@
+// Package postgres connects to PostgreSQL: TLS, logins by password, secret or IAM,
+// retries, and the kinds of errors. Below it is one package for each group of
+// statements: jobs for the runs, requests for operator requests, submissions for
+// the submit function.
+//
+// Errors hold no password and no connection string.
 package postgres
 
 import (
@@ -22,25 +28,23 @@ const (
 	driverDefault  = 2 * time.Minute // the driver's own, where nobody named one
 )
 
-// Connect opens a pool on the database that cfg names and its first connection,
-// so that a login that is refused shows here. Further connections are opened as
-// needed, cfg.MaxConns at most; whoever gets the pool closes it (see Close)
-// before a sandbox freezes. Logins serves a cfg with a SecretID and may be nil
-// for others; an error of its own is wrapped.
+// Connect opens a pool on the database that cfg names, and its first connection, so
+// that a refused login is found here. More connections are opened as needed, up to
+// cfg.MaxConns. The caller closes the pool (see Close) before the sandbox is
+// frozen. logins is needed only for a cfg with a SecretID; its errors are wrapped.
 //
-// Beyond loopback and Unix sockets the server's certificate and name are
-// verified in full. A refused password is fetched anew once. A server that is
-// away is tried again for a few seconds.
+// The server's certificate and name are verified in full, except on loopback and
+// Unix sockets. A refused password is fetched again once. A server that does not
+// answer is tried again for a few seconds.
 func Connect(ctx context.Context, cfg config.Database, logins Logins) (*pgxpool.Pool, error) {
 	return connect(ctx, cfg, logins, outside{})
 }
 
-// outside is what a connection takes from beyond the process; the zero value is
-// the real thing.
+// outside holds what tests replace. The zero value is for production.
 type outside struct {
-	region      string // where credentials are set
+	region      string // used with credentials
 	credentials aws.CredentialsProvider
-	dial        pgconn.DialFunc // looks names up too
+	dial        pgconn.DialFunc // gets host names, not addresses
 }
 
 func connect(ctx context.Context, cfg config.Database, logins Logins, out outside) (*pgxpool.Pool, error) {
@@ -62,7 +66,7 @@ func connect(ctx context.Context, cfg config.Database, logins Logins, out outsid
 	return pool, nil
 }
 
-// open makes the pool and connects nothing.
+// open makes the pool without connecting.
 func open(ctx context.Context, cfg config.Database, logins Logins, out outside) (*pgxpool.Pool, error) {
 	var pc *pgxpool.Config
 	var err error
@@ -93,14 +97,14 @@ func open(ctx context.Context, cfg config.Database, logins Logins, out outside) 
 	return pgxpool.NewWithConfig(ctx, pc)
 }
 
-// textSettings make the server read and send text as this program does: UTF-8,
-// and backslashes in literals as they are, which the driver's simple protocol
-// needs. They are sent while connecting, so that a transaction pooler keeps
-// them for the client, and win over the role's and the database's defaults.
+// textSettings make the server read and send text as UTF-8, and take backslashes in
+// literals as they are, which the driver's simple protocol needs. They are sent
+// with the login, so that a transaction pooler keeps them for the client. They
+// override the defaults of the role and the database.
 var textSettings = map[string]string{"client_encoding": "UTF8", "standard_conforming_strings": "on"}
 
-// pinText puts textSettings in place of what the connection string says. What
-// is in "options" (PGOPTIONS) is overruled there too: a pooler may read it last.
+// pinText overrides the connection string with textSettings. It appends them to
+// "options" (PGOPTIONS) too, which a pooler may read last.
 func pinText(params map[string]string) {
 	maps.DeleteFunc(params, func(name, _ string) bool {
 		_, pinned := textSettings[strings.ToLower(name)]
@@ -114,8 +118,8 @@ func pinText(params map[string]string) {
 	}
 }
 
-// Close closes the pool, and gives up waiting after a while: a connection that
-// hangs must not cost the caller its answer.
+// Close closes the pool and waits for that no longer than within: the caller has to
+// answer although a connection hangs.
 func Close(pool *pgxpool.Pool, within time.Duration) {
 	closed := make(chan struct{})
 	go func() {
@@ -131,7 +135,7 @@ func Close(pool *pgxpool.Pool, within time.Duration) {
 }
 
 // Disconnect closes the pool at the end of an invocation: within a second, and
-// within half of what is left until ctx's deadline, where it has one.
+// within half of the time left until ctx's deadline.
 func Disconnect(ctx context.Context, pool *pgxpool.Pool) {
 	within := time.Second
 	if deadline, ok := ctx.Deadline(); ok {
@@ -152,8 +156,8 @@ func parseURL(raw string) (*pgxpool.Config, error) {
 	return pc, trustRDS(pc.ConnConfig)
 }
 
-// parseFields makes a configuration of values that need no encoding. The
-// password is put into its field later.
+// parseFields makes a configuration of values that need no encoding. The password
+// is set later.
 func parseFields(host string, port int, name, user string) (*pgxpool.Config, error) {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	text := fmt.Sprintf(`host='%s' port=%d dbname='%s' user='%s'`, quote.Replace(host), port, quote.Replace(name), quote.Replace(user))
@@ -167,8 +171,8 @@ func parseFields(host string, port int, name, user string) (*pgxpool.Config, err
 	return pc, trustRDS(pc.ConnConfig)
 }
 
-// oneLine writes an error in one line: the driver gives each address a host has
-// a line of its own.
+// oneLine formats an error as one line. The driver writes a line for each address
+// of a host.
 type oneLine struct{ error }
 
 func (e oneLine) Unwrap() error { return e.error }
@@ -181,7 +185,7 @@ func (e oneLine) Error() string {
 	return strings.ReplaceAll(strings.Join(fields, "; "), ":; ", ": ")
 }
 
-// watchLogin calls refused when the server does not let the login in.
+// watchLogin calls refused when the server refuses the login.
 func watchLogin(cc *pgx.ConnConfig, refused func()) {
 	next := cc.OnPgError
 	cc.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {

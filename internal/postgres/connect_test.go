@@ -52,8 +52,9 @@ func login(password string, more map[string]any) string {
 	return string(text)
 }
 
-// Field cases 4 and 5, on a server that takes TLS and passwords alone.
-func TestConnectVerifiesTheServerInFull(t *testing.T) {
+// Passwords with characters that a URL reserves work, and no unverified server gets
+// one.
+func TestConnect_Verification(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	s := startServer(t, ca)
@@ -118,8 +119,9 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-// Field case 3.
-func TestConnectFetchesARefusedPasswordAnewOnce(t *testing.T) {
+// A password that was rotated in the secret is fetched once after the old one is
+// refused.
+func TestConnect_RefusedPassword(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	s := startServer(t, ca)
@@ -158,7 +160,7 @@ func TestConnectFetchesARefusedPasswordAnewOnce(t *testing.T) {
 	}
 }
 
-func TestConnectTakesFromTheVariablesWhatASecretLacks(t *testing.T) {
+func TestConnect_IncompleteSecret(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		secret string

@@ -10,8 +10,8 @@ import (
 	"sumepoller/internal/config"
 )
 
-// ConnectTo is Connect where every name leads to one address, and IAM has
-// credentials of its own.
+// ConnectTo is Connect with one address for every name, and with fixed AWS
+// credentials.
 func ConnectTo(ctx context.Context, address string, cfg config.Database, logins Logins) (*pgxpool.Pool, error) {
 	return connect(ctx, cfg, logins, outside{
 		region:      "eu-central-1",

@@ -19,20 +19,20 @@ import (
 	"sumepoller/internal/secrets"
 )
 
-// Logins keeps the database's logins; *secrets.Cache implements it.
+// Logins returns the database's logins. *secrets.Cache implements it.
 type Logins interface {
 	// Login returns the login kept in the secret.
 	Login(ctx context.Context, id string) (secrets.Login, error)
-	// RenewLogin returns the login after rejected was refused, read anew.
+	// RenewLogin fetches the login again, after rejected was refused.
 	RenewLogin(ctx context.Context, id string, rejected secrets.Login) (secrets.Login, error)
 }
 
-// secretConfig takes the login from a secret, and from cfg what it lacks. Every
-// connection asks for it again: a password that was rotated while the pool is
-// open serves the next one, and one that was refused is fetched anew.
+// secretConfig takes the login from a secret, and from cfg what the secret does not
+// hold. Every connection asks for the login again: after a rotation the next
+// connection uses the new password, and a refused one is fetched again.
 func secretConfig(ctx context.Context, cfg config.Database, logins Logins) (*pgxpool.Config, error) {
 	if logins == nil {
-		return nil, fmt.Errorf("%s is set and nothing reads secrets", config.DatabaseSecretID)
+		return nil, fmt.Errorf("%s is set, and nothing reads secrets", config.DatabaseSecretID)
 	}
 	login, err := logins.Login(ctx, cfg.SecretID)
 	if err != nil {
@@ -53,7 +53,7 @@ func secretConfig(ctx context.Context, cfg config.Database, logins Logins) (*pgx
 	}
 	pc, err := parseFields(host, port, name, login.Username)
 	if err != nil {
-		return nil, fmt.Errorf("the login in secret %s makes no connection", cfg.SecretID)
+		return nil, fmt.Errorf("the login in secret %s is not a valid connection", cfg.SecretID)
 	}
 	var refused atomic.Pointer[secrets.Login]
 	pc.BeforeConnect = func(ctx context.Context, cc *pgx.ConnConfig) error {
@@ -74,13 +74,13 @@ func secretConfig(ctx context.Context, cfg config.Database, logins Logins) (*pgx
 // rdsHost is an endpoint of RDS, Aurora or RDS Proxy, with its region.
 var rdsHost = regexp.MustCompile(`^[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*\.([a-z0-9-]+)\.rds\.amazonaws\.com(?:\.cn)?$`)
 
-// iamConfig logs in with a token in place of a password, made anew for every
-// connection since it lives for fifteen minutes.
+// iamConfig logs in with a token as the password. Each connection gets a new token,
+// since it is valid for fifteen minutes.
 func iamConfig(ctx context.Context, cfg config.Database, out outside) (*pgxpool.Config, error) {
 	endpoint := rdsHost.FindStringSubmatch(cfg.Host)
 	if endpoint == nil && !config.LocalHost(cfg.Host) {
-		return nil, fmt.Errorf("%s: %q is no endpoint of RDS; an IAM login wants the one that RDS shows, such as db.abc.eu-central-1.rds.amazonaws.com, "+
-			"no other name for it and no port", config.DatabaseHost, cfg.Host)
+		return nil, fmt.Errorf("%s: %q is no endpoint of RDS; an IAM login needs the endpoint that RDS shows, such as db.abc.eu-central-1.rds.amazonaws.com, "+
+			"no alias and no port", config.DatabaseHost, cfg.Host)
 	}
 	if out.credentials == nil {
 		loaded, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}))
@@ -97,7 +97,7 @@ func iamConfig(ctx context.Context, cfg config.Database, out outside) (*pgxpool.
 	}
 	pc, err := parseFields(cfg.Host, cfg.Port, cfg.Name, cfg.User)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s and %s make no connection", config.DatabaseHost, config.DatabaseName, config.DatabaseUser)
+		return nil, fmt.Errorf("%s, %s and %s are not a valid connection", config.DatabaseHost, config.DatabaseName, config.DatabaseUser)
 	}
 	address := net.JoinHostPort(strings.TrimSuffix(cfg.Host, "."), strconv.Itoa(cfg.Port))
 	pc.BeforeConnect = func(ctx context.Context, cc *pgx.ConnConfig) error {

@@ -38,8 +38,8 @@ func cycle(db *pgtest.DB, s *jobs.Store) {
 	}
 }
 
-// Field case 1: with a transaction pooler nothing may be prepared under a name.
-func TestEveryModeOfTheDriverServes(t *testing.T) {
+// Through a transaction pooler no statement may be prepared under a name.
+func TestMode_Each(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestEveryModeOfTheDriverServes(t *testing.T) {
 	}
 }
 
-// Field case 7.
-func TestAColumnAddedWhileStatementsAreCachedChangesNothing(t *testing.T) {
+// A migration that adds a column invalidates cached statements.
+func TestMode_ColumnAdded(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	s := jobs.New(db.Pool)
@@ -69,8 +69,8 @@ func TestAColumnAddedWhileStatementsAreCachedChangesNothing(t *testing.T) {
 	cycle(db, s)
 }
 
-// Field case 9: a frozen sandbox holds no lock, whenever it was frozen.
-func TestNothingIsLeftOpenBetweenCalls(t *testing.T) {
+// A sandbox can be frozen between any two calls: it must not hold a lock then.
+func TestMode_NothingLeftOpen(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(10)
@@ -90,7 +90,7 @@ func TestNothingIsLeftOpenBetweenCalls(t *testing.T) {
 	}
 }
 
-func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
+func TestNextDue(t *testing.T) {
 	t.Parallel()
 	const lease = `UPDATE video_jobs SET leased_until = now() + interval '20 seconds', lease_id = '11111111111111111111111111111111' WHERE job_id = 'job_1'`
 	own := []poller.LeaseID{{0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11}}
@@ -108,8 +108,8 @@ func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
 		"leased to another":               {rows: map[string]time.Duration{"job_1": time.Minute}, then: lease, want: 20 * time.Second},
 		"leased to another, one due soon": {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -5 * time.Second}, then: lease, want: 5 * time.Second},
 		"leased to another, one due late": {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, then: lease, want: 20 * time.Second},
-		"one's own":                       {rows: map[string]time.Duration{"job_1": time.Minute}, then: lease, own: own, none: true},
-		"one's own, one due later":        {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, then: lease, own: own, want: time.Minute},
+		"own":                             {rows: map[string]time.Duration{"job_1": time.Minute}, then: lease, own: own, none: true},
+		"own, one due later":              {rows: map[string]time.Duration{"job_1": time.Minute, "job_2": -time.Minute}, then: lease, own: own, want: time.Minute},
 		"a lease past all leases":         {rows: map[string]time.Duration{"job_1": time.Minute}, then: `UPDATE video_jobs SET leased_until = 'infinity'`, want: -time.Minute},
 		"due never":                       {rows: map[string]time.Duration{"job_1": time.Minute}, then: `UPDATE video_jobs SET next_poll_at = 'infinity'`, want: 36525 * 24 * time.Hour},
 	} {
@@ -133,7 +133,7 @@ func TestNextDueTellsWhenTheEarliestRowCanBeClaimed(t *testing.T) {
 	}
 }
 
-func TestBacklogCountsWhatWaits(t *testing.T) {
+func TestBacklog(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	for _, id := range []string{"due", "failing", "failing_lately", "leased", "finished"} {

@@ -31,8 +31,8 @@ func pooled(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// Field case 1: two sandboxes share the one connection of a transaction pooler.
-func TestTwoStoresShareAPoolerOfOneConnection(t *testing.T) {
+// Two sandboxes share the one connection of a transaction pooler.
+func TestPooler_TwoStores(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const rows = 300
@@ -76,7 +76,7 @@ func work(t *testing.T, s *jobs.Store) (done int) {
 			batch = append(batch, finish(j.ID, r.Lease))
 		}
 		hold := poller.Release{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
-		if len(batch) == 0 { // nothing comes of giving the last row back
+		if len(batch) == 0 { // the last row is not released, or the loop would not end
 			batch, hold = append(batch, finish(hold.JobID, r.Lease)), poller.Release{}
 		}
 		results, settleErr := s.Settle(t.Context(), batch)
@@ -99,9 +99,9 @@ func work(t *testing.T, s *jobs.Store) (done int) {
 	}
 }
 
-// Field case 1: without the setting the driver's own error comes through, so
-// that whoever runs into it finds what to do.
-func TestPoolerWithoutTheSettingFailsWithTheDriversError(t *testing.T) {
+// Without default_query_exec_mode=exec the driver's own error is returned, so that
+// a search for it finds the setting.
+func TestPooler_PreparedStatements(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(10)

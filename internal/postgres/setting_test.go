@@ -22,8 +22,7 @@ import (
 	"sumepoller/internal/postgres/submissions"
 )
 
-// serverSettings are defaults of a database under which everything works as
-// under the server's own.
+// serverSettings are defaults of a database that must change nothing.
 var serverSettings = []string{
 	`"DateStyle" = 'German, DMY'`, `"DateStyle" = 'SQL, DMY'`, `"DateStyle" = 'Postgres, MDY'`,
 	`"IntervalStyle" = 'sql_standard'`, `"IntervalStyle" = 'postgres_verbose'`, `"IntervalStyle" = 'iso_8601'`,
@@ -49,11 +48,11 @@ func connectAs(t *testing.T, url, mode string) *pgxpool.Pool {
 	return pool
 }
 
-// eachSetting runs everything on a database of its own for each setting and
-// mode. reach returns the URL through which the database is reached.
+// eachSetting runs every store on a fresh database for each setting and mode. reach
+// returns the URL through which the database is reached.
 //
-// Public reports of this kind: a driver in an unprepared mode reads times as
-// text, in the form that the server's DateStyle gives them.
+// In an unprepared mode a driver reads times as text, whose form depends on the
+// server's DateStyle.
 func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
 	t.Helper()
 	for _, setting := range serverSettings {
@@ -64,9 +63,9 @@ func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
 				set(db, setting)
 				pool := connectAs(t, reach(t, db.URL), mode)
 				for name, works := range map[string]func(*pgtest.DB, *pgxpool.Pool){
-					"loop":       func(db *pgtest.DB, pool *pgxpool.Pool) { db.InsertDue(10); cycle(db, jobs.New(pool)) },
-					"operator":   operate,
-					"submission": buy,
+					"jobs":        func(db *pgtest.DB, pool *pgxpool.Pool) { db.InsertDue(10); cycle(db, jobs.New(pool)) },
+					"requests":    operate,
+					"submissions": buy,
 				} {
 					t.Run(name, func(t *testing.T) {
 						part := *db
@@ -80,8 +79,8 @@ func eachSetting(t *testing.T, reach func(t *testing.T, url string) string) {
 	}
 }
 
-// set changes a default of the database, for connections to come. The test's
-// own pool keeps the connection that it has.
+// set changes a default of the database for new connections. The test's own pool
+// keeps its connection.
 func set(db *pgtest.DB, setting string) {
 	db.Helper()
 	db.Exec(`CREATE SCHEMA IF NOT EXISTS elsewhere`)
@@ -184,8 +183,8 @@ func buy(db *pgtest.DB, pool *pgxpool.Pool) {
 	}
 }
 
-// A database whose encoding is not UTF-8 stores what it can hold unchanged,
-// whatever the connection string says.
+// A database in another encoding than UTF-8 stores the characters that it has
+// unchanged, whatever the connection string says.
 func TestSettings_Latin1(t *testing.T) {
 	t.Parallel()
 	for _, parameters := range []string{"", "&client_encoding=LATIN1", "&Client_Encoding=LATIN1", "&options=-c%20client_encoding%3DLATIN1"} {
@@ -193,8 +192,8 @@ func TestSettings_Latin1(t *testing.T) {
 	}
 }
 
-// eachEncoding runs latin1 in each mode on a database in LATIN1 whose default
-// is another encoding still.
+// eachEncoding runs latin1 in each mode, on a database in LATIN1 whose default
+// client_encoding is a third one.
 func eachEncoding(t *testing.T, reach func(t *testing.T, url string) string, parameters string) {
 	t.Helper()
 	for _, mode := range driverModes {
@@ -208,7 +207,7 @@ func eachEncoding(t *testing.T, reach func(t *testing.T, url string) string, par
 	}
 }
 
-// latin1 takes an id and an answer beyond ASCII through everything.
+// latin1 uses an id and an answer beyond ASCII with every store.
 func latin1(db *pgtest.DB, pool *pgxpool.Pool) {
 	db.Helper()
 	const id, other = "über-1", "über-2"
@@ -250,8 +249,7 @@ func latin1(db *pgtest.DB, pool *pgxpool.Pool) {
 	}
 }
 
-// An id that the database cannot hold is an error of the payload, which changes
-// nothing.
+// An id that the database cannot hold makes the request invalid.
 func TestSettings_Latin1Untranslatable(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Encoded(t, "LATIN1")
@@ -270,7 +268,7 @@ func TestSettings_Latin1Untranslatable(t *testing.T) {
 	}
 }
 
-// Writing where the database takes no writes fails at once, with what to do.
+// A write to a read-only database fails at once, with the cure.
 func TestSettings_ReadOnly(t *testing.T) {
 	t.Parallel()
 	for _, mode := range driverModes {
@@ -297,8 +295,7 @@ func TestSettings_ReadOnly(t *testing.T) {
 	}
 }
 
-// A connection that the server ended for idling costs a claim nothing but a new
-// connection.
+// After the server has closed an idle connection, a claim opens a new one.
 func TestSettings_IdleSessionTimeout(t *testing.T) {
 	t.Parallel()
 	for _, mode := range driverModes {
@@ -320,7 +317,7 @@ func TestSettings_IdleSessionTimeout(t *testing.T) {
 	}
 }
 
-// Times that JSON has no form for are shown as none, and hold up nothing.
+// Times that JSON cannot represent are shown as null and cause no error.
 func TestInspect_TimesBeyondJSON(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"infinity", "-infinity", "11001-01-01", "294276-12-31 23:59:59.999999+00", "0044-03-15 BC", "4713-01-01 BC", "0001-12-31 BC", "9999-12-31 23:59:59.999999+00"} {

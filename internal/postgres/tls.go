@@ -13,19 +13,19 @@ import (
 	"sumepoller/internal/config"
 )
 
-// rdsRoots are the authorities that sign the certificates of Amazon RDS. The
-// system does not trust them. The file names its source and date.
+// rdsRoots are the authorities that sign the certificates of Amazon RDS. Systems do
+// not trust them by default. The file names its source and date.
 //
 //go:embed roots/rds.pem
 var rdsRoots []byte
 
-// isURL tells the two forms of a connection string apart, as the driver does.
+// isURL distinguishes the two forms of a connection string, as the driver does.
 func isURL(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
-// withFullVerification puts sslmode=verify-full into a connection string that
-// parses, also in place of verify-ca.
+// withFullVerification sets sslmode=verify-full in a valid connection string, also
+// where it says verify-ca.
 func withFullVerification(raw string) string {
 	if !isURL(raw) {
 		return raw + " sslmode=verify-full" // the last one counts
@@ -40,8 +40,8 @@ func withFullVerification(raw string) string {
 	return u.String()
 }
 
-// trustRDS adds Amazon's authorities to the system's, where no sslrootcert names
-// others, and makes sure that nothing is left unverified.
+// trustRDS trusts Amazon's authorities beside the system's, unless sslrootcert names
+// others. It fails if a server would not be verified.
 func trustRDS(cc *pgx.ConnConfig) error {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -53,7 +53,7 @@ func trustRDS(cc *pgx.ConnConfig) error {
 		case config.LocalHost(host):
 			return nil
 		case c == nil || c.InsecureSkipVerify || c.ServerName == "":
-			return errors.New("a server beyond loopback would not be verified")
+			return errors.New("a server that is not on loopback would not be verified")
 		}
 		if c.RootCAs == nil {
 			c.RootCAs = roots

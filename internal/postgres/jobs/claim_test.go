@@ -13,8 +13,8 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-// Field case 15.
-func TestClaimOfFiveTakesFiveWhateverTheJoinThePlannerIsLeft(t *testing.T) {
+// A join in place of the sub-select can update more rows than the limit.
+func TestClaim_LimitInEveryPlan(t *testing.T) {
 	t.Parallel()
 	for _, off := range [][]string{
 		{"hashjoin", "mergejoin", "sort", "material", "memoize"},
@@ -30,7 +30,7 @@ func TestClaimOfFiveTakesFiveWhateverTheJoinThePlannerIsLeft(t *testing.T) {
 			for _, name := range off {
 				db.Exec(`ALTER ROLE CURRENT_USER IN DATABASE ` + db.Pool.Config().ConnConfig.Database + ` SET enable_` + name + ` = off`)
 			}
-			pool := pgtest.Pool(t, db.URL) // connects anew, with the settings
+			pool := pgtest.Pool(t, db.URL) // a new connection has the settings
 			got := claim(t, jobs.New(pool), uncounted(5))
 			if diff := cmp.Diff([]string{"job_200", "job_199", "job_198", "job_197", "job_196"}, ids(got.Jobs)); diff != "" {
 				t.Errorf("claimed (-want +got):\n%s", diff)
@@ -42,7 +42,7 @@ func TestClaimOfFiveTakesFiveWhateverTheJoinThePlannerIsLeft(t *testing.T) {
 	}
 }
 
-func TestClaimTakesOnlyWhatIsDueAndFree(t *testing.T) {
+func TestClaim_Claimable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	for _, id := range []string{"due", "leased", "run_out", "clock_jumped", "finished", "minus_infinity"} {
@@ -64,7 +64,7 @@ func TestClaimTakesOnlyWhatIsDueAndFree(t *testing.T) {
 	}
 }
 
-func TestClaimTellsTheRowAsItWas(t *testing.T) {
+func TestClaim_Job(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.Insert("old", time.Hour)
@@ -86,11 +86,11 @@ func TestClaimTellsTheRowAsItWas(t *testing.T) {
 	}
 }
 
-func TestClaimAskedAgainGivesTheSameRows(t *testing.T) {
+func TestClaim_AskedAgain(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]poller.ClaimRequest{
-		"with no allowance":           uncounted(10),
-		"when the allowance is spent": counted(10, 10),
+		"reads not counted": uncounted(10),
+		"quota used up":     counted(10, 10),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,8 +116,8 @@ func TestClaimAskedAgainGivesTheSameRows(t *testing.T) {
 	}
 }
 
-// Field case 14.
-func TestClaimOfARowWhoseLeasesRunOutLastsFourTimesLongerEachTime(t *testing.T) {
+// A row that kills its run must not take a lease every 30 seconds.
+func TestClaim_LeaseLength(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.Insert("killer", time.Minute)
@@ -141,7 +141,7 @@ func TestClaimOfARowWhoseLeasesRunOutLastsFourTimesLongerEachTime(t *testing.T) 
 	}
 }
 
-func TestClaimAfterASettleOrReleaseCountsNoLeaseAsLost(t *testing.T) {
+func TestClaim_NoLostLease(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(2)
@@ -157,8 +157,8 @@ func TestClaimAfterASettleOrReleaseCountsNoLeaseAsLost(t *testing.T) {
 	}
 }
 
-// Field case 11.
-func TestClaimsAtTheSameTimeShareTheRowsOut(t *testing.T) {
+// Concurrent claims get different rows.
+func TestClaim_Concurrent(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(600)

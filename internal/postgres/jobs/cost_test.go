@@ -34,9 +34,9 @@ func (m *meter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryD
 }
 func (m *meter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-func TestStatementsAReadStayBelowATenth(t *testing.T) {
+func TestCost_Statements(t *testing.T) {
 	t.Parallel()
-	for name, ceiling := range map[string]int{"with no allowance": -1, "counted": 100_000} {
+	for name, ceiling := range map[string]int{"uncounted": -1, "counted": 100_000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := pgtest.New(t)
@@ -95,7 +95,7 @@ func explained(db *pgtest.DB, conn *pgx.Conn, sql string, args pgx.StrictNamedAr
 	return n
 }
 
-func TestAReadWritesLittleWAL(t *testing.T) {
+func TestCost_WAL(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const rows = 1920

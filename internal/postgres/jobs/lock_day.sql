@@ -1,6 +1,6 @@
 -- Takes the lock under which today's reads are counted, and inserts the day's
--- row if there is none. The claim that follows in the same transaction has a
--- snapshot of its own, taken under the lock: no other run's claim can come between.
+-- row if there is none. The claim that follows in the same transaction has its
+-- own snapshot, taken under the lock: no other run's claim can get in between.
 INSERT INTO read_budget (day, reads)
 SELECT {today}, 0
 -- Other runs hold the lock for milliseconds. To wait longer is an error.

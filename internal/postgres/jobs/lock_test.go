@@ -11,8 +11,8 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-// Field case 29.
-func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
+// A row that another program has locked delays only itself.
+func TestLock_OtherRowsWritten(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(128)
@@ -23,15 +23,15 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 	for _, j := range toSettle.Jobs {
 		batch = append(batch, finish(j.ID, first.Lease))
 	}
-	var holds []poller.Release
+	var toGiveBack []poller.Release
 	for _, j := range toRelease.Jobs {
-		holds = append(holds, poller.Release{JobID: j.ID, Lease: second.Lease, Unread: true})
+		toGiveBack = append(toGiveBack, poller.Release{JobID: j.ID, Lease: second.Lease, Unread: true})
 	}
-	lets := []func(){db.Lock(batch[17].JobID), db.Lock(holds[40].JobID)}
+	unlocks := []func(){db.Lock(batch[17].JobID), db.Lock(toGiveBack[40].JobID)}
 
 	for name, write := range map[string]func() []poller.Outcome{
 		"settle":  func() []poller.Outcome { return settle(t, s, batch...) },
-		"release": func() []poller.Outcome { return release(t, s, toRelease.Day.Date, holds...) },
+		"release": func() []poller.Outcome { return release(t, s, toRelease.Day.Date, toGiveBack...) },
 	} {
 		for _, attempt := range []string{"first", "again"} {
 			got := write() // returns while the two rows are still held
@@ -40,13 +40,13 @@ func TestARowHeldByAnotherProgramDelaysOnlyItself(t *testing.T) {
 			}
 		}
 	}
-	for _, let := range lets {
-		let()
+	for _, unlock := range unlocks {
+		unlock()
 	}
 	if got := settle(t, s, batch[17]); got[0] != poller.Written {
 		t.Errorf("settle of the row let go: %v", got)
 	}
-	if got := release(t, s, toRelease.Day.Date, holds[40]); got[0] != poller.Written {
+	if got := release(t, s, toRelease.Day.Date, toGiveBack[40]); got[0] != poller.Written {
 		t.Errorf("release of the row let go: %v", got)
 	}
 	if n := db.Number(pgtest.ReadsToday); n != 64 {
@@ -63,22 +63,22 @@ func count(outcomes []poller.Outcome, of poller.Outcome) (n int) {
 	return n
 }
 
-func TestClaimPassesOverARowHeldByAnotherProgram(t *testing.T) {
+func TestLock_ClaimSkipsRow(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(3)
-	let := db.Lock("job_3")
+	unlock := db.Lock("job_3")
 	s := jobs.New(db.Pool)
 	if got := ids(claim(t, s, uncounted(2)).Jobs); len(got) != 2 || got[0] != "job_2" || got[1] != "job_1" {
 		t.Errorf("claimed %v, want job_2 and job_1", got)
 	}
-	let()
+	unlock()
 	if got := ids(claim(t, s, uncounted(2)).Jobs); len(got) != 1 || got[0] != "job_3" {
 		t.Errorf("claimed %v, want job_3 at the next claim", got)
 	}
 }
 
-func TestAClaimWaitsForTheDaysCountSomeSecondsAtMost(t *testing.T) {
+func TestLock_DayRow(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)
@@ -101,7 +101,7 @@ func TestAClaimWaitsForTheDaysCountSomeSecondsAtMost(t *testing.T) {
 
 // Between a statement's snapshot and its lock another program commits a change
 // to a row that is still ours.
-func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
+func TestLock_RowChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(2)
@@ -129,10 +129,10 @@ func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := <-got; o == poller.LeaseLost {
-			t.Errorf("%s: outcome %v, want done or again", name, o)
+			t.Errorf("%s: outcome %v, want Written or Locked", name, o)
 		}
 		if o := write(name); o != poller.Written {
-			t.Errorf("%s, asked again: outcome %v, want done", name, o)
+			t.Errorf("%s, asked again: outcome %v, want Written", name, o)
 		}
 	}
 	if n := db.Number(`SELECT count(*) FROM video_jobs WHERE idempotency_key = 'theirs'`); n != 2 {
@@ -140,7 +140,7 @@ func TestARowChangedUnderTheLeaseIsNotLost(t *testing.T) {
 	}
 }
 
-func TestBatchesInOppositeOrderDoNotWaitForEachOther(t *testing.T) {
+func TestLock_OppositeOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const rows = 100

@@ -13,7 +13,7 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.T) {
+func TestPlan_RowsByKey(t *testing.T) {
 	t.Parallel()
 	const fill = `INSERT INTO video_jobs (job_id, next_poll_at) SELECT 'job_' || g, now() - random() * interval '1 hour' FROM generate_series(1, 20000) AS g`
 	const lease = `UPDATE video_jobs SET leased_until = now() + interval '1 minute', lease_id = '11111111111111111111111111111111'`
@@ -65,7 +65,7 @@ func TestSettleAndReleaseFindEachRowByItsKeyWhateverTheStatisticsSay(t *testing.
 	}
 }
 
-func TestTheOutlookWalksTheDueIndexWhateverTheStatisticsSay(t *testing.T) {
+func TestPlan_Schedule(t *testing.T) {
 	t.Parallel()
 	const fill = `INSERT INTO video_jobs (job_id, state, next_poll_at)
 	              SELECT 'job_' || g, CASE WHEN g % 10 = 0 THEN 'pending' ELSE 'completed' END, now() + g * interval '1 second'

@@ -2,7 +2,6 @@ package jobs_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,125 +12,170 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-func TestWhatPostgresRefusesCostsOnlyItsOwnAnswer(t *testing.T) {
+// userTrigger adds a BEFORE UPDATE trigger, as a user may have.
+func userTrigger(db *pgtest.DB, when, body string) {
+	db.Helper()
+	db.Exec(`CREATE FUNCTION theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + body + ` END $$`)
+	db.Exec(`CREATE TRIGGER theirs BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (` + when + `) EXECUTE FUNCTION theirs()`)
+}
+
+func TestClaim_RefusedRows(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ final, kept string }{
-		"NUL escaped":            {`{"a": "x\u0000y"}`, `{"a": "x` + "\ufffd" + `y"}`},
-		"backslash before u0000": {`{"a": "x\\u0000y"}`, `{"a": "x\\u0000y"}`},
-		"high surrogate alone":   {`{"a": "\ud83dx"}`, `{"a": "` + "\ufffd" + `x"}`},
-		"low surrogate alone":    {`{"a": "\ude00"}`, `{"a": "` + "\ufffd" + `"}`},
-		"a surrogate pair":       {`{"a": "\ud83d\ude00"}`, `{"a": "😀"}`},
-		"invalid UTF-8":          {"{\"a\": \"\xff\xfe\"}", `{"a": "` + "\ufffd" + `"}`},
-		"a number past numeric":  {`{"a": 1e999999}`, "NULL"},
-		"no JSON":                {`<html>`, "NULL"},
-		"nested past the stack":  {strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), "NULL"},
+	db := pgtest.New(t)
+	db.InsertDue(64)
+	userTrigger(db, `old.job_id IN ('job_3', 'job_17', 'job_64')`, `RAISE EXCEPTION 'no' USING ERRCODE = 'TR001';`)
+	s := jobs.New(db.Pool)
+	got := claim(t, s, counted(64, 1000))
+	if len(got.Jobs) != 61 || got.Day.Reads != 61 {
+		t.Errorf("%d rows claimed, %d reads counted; want 61", len(got.Jobs), got.Day.Reads)
+	}
+	refused := []poller.WriteError{}
+	for _, id := range []string{"job_64", "job_17", "job_3"} {
+		refused = append(refused, poller.WriteError{JobID: id, SQLState: "TR001", Object: "function theirs", Write: poller.WriteClaim})
+	}
+	if diff := cmp.Diff(refused, got.Refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	if again := claim(t, s, counted(64, 1000)); len(again.Jobs) > 0 || len(again.Refused) > 0 {
+		t.Errorf("the next claim brings %+v, want nothing", again)
+	}
+	if in, ok, err := s.NextDue(t.Context(), nil); err != nil || ok && in <= 0 {
+		t.Errorf("a look shows a row as due in %v, error %v; want none but the leased", in, err)
+	}
+	s.Reset()
+	if again := claim(t, s, counted(64, 1000)); len(again.Refused) != 3 {
+		t.Errorf("a new run is refused %d rows, want 3", len(again.Refused))
+	}
+}
+
+func TestClaim_StatementRefused(t *testing.T) {
+	t.Parallel()
+	for name, setup := range map[string]string{
+		"a column is gone": `ALTER TABLE video_jobs DROP COLUMN lost_leases`,
+		"no replica identity": `ALTER TABLE video_jobs REPLICA IDENTITY NOTHING;
+		                        CREATE PUBLICATION theirs FOR TABLE video_jobs`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := pgtest.New(t)
 			db.InsertDue(8)
-			s := jobs.New(db.Pool)
-			r := uncounted(8)
-			claim(t, s, r)
-			var batch []poller.Settlement
-			for i := range 8 {
-				batch = append(batch, finish(fmt.Sprintf("job_%d", i+1), r.Lease))
+			conn := db.Connect()
+			if _, err := conn.PgConn().Exec(t.Context(), setup).ReadAll(); err != nil {
+				t.Fatal(err)
 			}
-			batch[3].Final = []byte(c.final)
-			if got := settle(t, s, batch...); count(got, poller.Written) != 8 {
-				t.Errorf("outcomes %v, want all done", got)
-			}
-			if got := readRow(db, "job_4").Final; got != c.kept {
-				t.Errorf("kept %.80q, want %q", got, c.kept)
-			}
-			if n := db.Number(`SELECT count(*) FROM video_jobs WHERE state = 'completed' AND final_status IS NOT NULL`); n < 7 {
-				t.Errorf("%d rows have their answer, want the seven good ones at least", n)
+			if got, err := jobs.New(db.Pool).Claim(t.Context(), uncounted(8)); err == nil {
+				t.Errorf("claimed %+v, want an error of the whole claim", got)
 			}
 		})
 	}
 }
 
-func TestTextsThatPostgresRefusesAreCleaned(t *testing.T) {
+func TestSettle_DeferredConstraint(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	db.InsertDue(1)
+	db.InsertDue(20)
+	db.Exec(`CREATE FUNCTION theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE check_violation; END $$`)
+	db.Exec(`CREATE CONSTRAINT TRIGGER theirs AFTER UPDATE ON video_jobs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+	         WHEN (new.job_id = 'job_7' AND new.state = 'completed') EXECUTE FUNCTION theirs()`)
 	s := jobs.New(db.Pool)
-	r := uncounted(1)
+	r := uncounted(20)
 	claim(t, s, r)
-	settle(t, s, poller.Settlement{JobID: "job_1", Lease: r.Lease, Delay: time.Minute, Class: poller.HTTP5xx, Error: "http_5xx 500 request_id=\x00\xff"})
-	if got := readRow(db, "job_1").LastError; got != "http_5xx 500 request_id=\ufffd\ufffd" {
-		t.Errorf("last_error %q", got)
+	var batch []poller.Settlement
+	for i := range 20 {
+		batch = append(batch, finish(fmt.Sprintf("job_%d", i+1), r.Lease))
 	}
-	got := settle(t, s, poller.Settlement{JobID: "no\x00job\xff", Lease: r.Lease, State: "completed"})
-	if got[0] != poller.Missing {
-		t.Errorf("an id that no row can have: %v, want gone", got)
+	got := settle(t, s, batch...)
+	if count(got, poller.Written) != 19 || got[6] != poller.Refused {
+		t.Errorf("outcomes %v, want the seventh declined and the others done", got)
+	}
+	if n := db.Number(`SELECT count(*) FROM video_jobs WHERE state = 'completed'`); n != 19 {
+		t.Errorf("%d rows completed, want 19", n)
 	}
 }
 
-// A trigger of the user's that fails for one row must not cost the batch.
-func TestSettle_TriggerRaises(t *testing.T) {
+func TestRelease_RefusedRow(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"P0001", "23514", "22003", "TR001", "21000", "42703", "42P01", "42501", "44000", "0A000", "55000", "54001", "09000", "2F002"} {
-		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			db := pgtest.New(t)
-			db.InsertDue(3)
-			db.Exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this one' USING ERRCODE = '` + code + `'; END $$`)
-			db.Exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
-			         WHEN (new.job_id = 'job_2' AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
-			s := jobs.New(db.Pool)
-			r := uncounted(3)
-			claim(t, s, r)
-			got := settle(t, s, finish("job_1", r.Lease), finish("job_2", r.Lease), finish("job_3", r.Lease))
-			if diff := cmp.Diff([]poller.Outcome{poller.Written, poller.Refused, poller.Written}, got); diff != "" {
-				t.Errorf("outcomes (-want +got):\n%s", diff)
-			}
-			if row := readRow(db, "job_2"); row.State != "pending" || !row.Leased {
-				t.Errorf("the refused row: %+v, want it pending under its lease", row)
-			}
-		})
+	db := pgtest.New(t)
+	db.InsertDue(8)
+	s := jobs.New(db.Pool)
+	r := counted(8, 100)
+	got := claim(t, s, r)
+	userTrigger(db, `old.job_id = 'job_5'`, `RAISE EXCEPTION 'no';`)
+	var rows []poller.Release
+	for _, j := range got.Jobs {
+		rows = append(rows, poller.Release{JobID: j.ID, Lease: r.Lease, Unread: true})
+	}
+	results := release(t, s, got.QuotaDate, rows...)
+	if count(results, poller.Written) != 7 || count(results, poller.Refused) != 1 {
+		t.Errorf("outcomes %v, want seven done and one declined", results)
+	}
+	if n := db.Number(pgtest.ReadsToday); n != 1 {
+		t.Errorf("%d reads counted, want the one of the row that could not be released", n)
 	}
 }
 
-func TestAnErrorDoesNotHideWhatWasSettledRowByRowBeforeIt(t *testing.T) {
+func TestRelease_OrderOfRowsGivenBack(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(4)
-	db.Exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	             IF new.job_id = 'job_2' THEN RAISE check_violation; END IF;
-	             RAISE database_dropped; END $$`)
-	db.Exec(`CREATE TRIGGER refuse BEFORE UPDATE ON video_jobs FOR EACH ROW
-	         WHEN (new.job_id IN ('job_2', 'job_3') AND new.state = 'completed') EXECUTE FUNCTION refuse()`)
 	s := jobs.New(db.Pool)
-	r := uncounted(4)
-	claim(t, s, r)
-	var batch []poller.Settlement
-	for i := range 4 {
-		batch = append(batch, finish(fmt.Sprintf("job_%d", i+1), r.Lease))
-	}
-	got, err := s.Settle(t.Context(), batch)
-	if diff := cmp.Diff([]poller.Outcome{poller.Written, poller.Refused}, outcomes(got)); diff != "" || err == nil {
-		t.Errorf("error %v, outcomes (-want +got):\n%s", err, diff)
+	r := uncounted(2)
+	claim(t, s, r) // job_4 and job_3
+	release(t, s, "", poller.Release{JobID: "job_4", Lease: r.Lease}, poller.Release{JobID: "job_3", Lease: r.Lease, Unread: true})
+	got := ids(claim(t, s, uncounted(4)).Jobs)
+	if diff := cmp.Diff([]string{"job_3", "job_2", "job_1", "job_4"}, got); diff != "" {
+		t.Errorf("order of the next claim (-want +got):\n%s", diff)
 	}
 }
 
-func TestAnswersOfAMebibyteAreSettledInSeveralStatements(t *testing.T) {
+// The answer to a claim is lost just before midnight, and asked for after it.
+func TestClaim_AskedAgainAfterMidnight(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	db.InsertDue(12)
+	db.InsertDue(3)
+	db.Exec(`UPDATE video_jobs SET lost_leases = 1, lease_id = gen_random_uuid(), leased_until = now() - interval '1 hour' WHERE job_id = 'job_2'`)
 	s := jobs.New(db.Pool)
-	r := uncounted(12)
-	claim(t, s, r)
-	var batch []poller.Settlement
-	for i := range 12 {
-		one := finish(fmt.Sprintf("job_%d", i+1), r.Lease)
-		one.Final = []byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`)
-		batch = append(batch, one)
+	r := counted(3, 100)
+	first := claim(t, s, r)
+	// A day passes.
+	db.Exec(`UPDATE video_jobs SET next_poll_at = next_poll_at - interval '1 day', leased_until = leased_until - interval '1 day'`)
+	db.Exec(`UPDATE read_budget SET day = day - 1`)
+	again := claim(t, s, r)
+	if len(again.Jobs) != 3 || again.Day.Reads != 0 {
+		t.Fatalf("asked again: %d rows, %d reads today; want 3 and 0", len(again.Jobs), again.Day.Reads)
 	}
-	if got := settle(t, s, batch...); count(got, poller.Written) != 12 {
-		t.Errorf("outcomes %v, want all done", got)
+	yesterday := pgtest.Value[string](db, `SELECT to_char((now() AT TIME ZONE 'utc')::date - 1, 'YYYY-MM-DD')`)
+	if first.QuotaDate == yesterday || again.QuotaDate != yesterday {
+		t.Errorf("charged to %s, then to %s; want today, then %s", first.QuotaDate, again.QuotaDate, yesterday)
 	}
-	if n := db.Number(`SELECT count(*) FROM video_jobs WHERE length(final_status ->> 'a') = 1048576`); n != 12 {
-		t.Errorf("%d answers kept, want 12", n)
+	release(t, s, again.QuotaDate, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true})
+	if n := db.Number(`SELECT reads FROM read_budget WHERE day = $1::text::date`, yesterday); n != 2 {
+		t.Errorf("%d reads of yesterday, want 2", n)
+	}
+}
+
+func TestNextDue_OddTimes(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]string{
+		"-infinity": `'-infinity'`, "4713 BC": `'4713-01-01 00:00:00+00 BC'`, "infinity": `'infinity'`, "the year 294276": `'294276-12-31 00:00:00+00'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			db.Insert("good", time.Minute)
+			db.Exec(`INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('odd', ` + at + `)`)
+			s := jobs.New(db.Pool)
+			for _, j := range claim(t, s, uncounted(4)).Jobs {
+				if j.Late < 0 {
+					t.Errorf("%s is %v late", j.ID, j.Late)
+				}
+			}
+			if _, _, err := s.NextDue(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Backlog(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -1,5 +1,5 @@
--- settle.sql for the rows that no other program has locked. It locks them in a
--- step of its own, which costs one more WAL record per row.
+-- settle.sql for the rows that no other program has locked. It locks them in an
+-- extra step, which costs one more WAL record per row.
 WITH held AS MATERIALIZED (
     SELECT j.ctid AS row_at, h.state, h.delay, h.polled, h.status, h.error, h.not_found, h.final, h.refused, h.n
     FROM {settle_batch}

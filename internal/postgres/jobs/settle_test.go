@@ -40,7 +40,7 @@ func readRow(db *pgtest.DB, id string) row {
 	return got
 }
 
-func TestSettleWritesWhatAReadCameTo(t *testing.T) {
+func TestSettle(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	for _, id := range []string{"later", "wordless", "failing", "unreached", "recovered", "completed", "not_found"} {
@@ -92,7 +92,7 @@ func TestSettleWritesWhatAReadCameTo(t *testing.T) {
 	}
 }
 
-func TestSettleAskedAgainChangesNothingAndLosesNothing(t *testing.T) {
+func TestSettle_AskedAgain(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(3)
@@ -113,8 +113,8 @@ func TestSettleAskedAgainChangesNothingAndLosesNothing(t *testing.T) {
 	}
 }
 
-// Field case 16.
-func TestSettleAfterTheLeaseWentToAnotherChangesNothing(t *testing.T) {
+// A slow run must not overwrite what the next one wrote.
+func TestSettle_LeaseLost(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)
@@ -138,7 +138,7 @@ func TestSettleAfterTheLeaseWentToAnotherChangesNothing(t *testing.T) {
 	}
 }
 
-func TestSettleWithALeaseThatRanOutUntakenIsStillGood(t *testing.T) {
+func TestSettle_LeaseExpired(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)
@@ -147,11 +147,11 @@ func TestSettleWithALeaseThatRanOutUntakenIsStillGood(t *testing.T) {
 	claim(t, s, r)
 	db.Exec(`UPDATE video_jobs SET leased_until = now() - interval '1 minute'`)
 	if got := settle(t, s, finish("job_1", r.Lease)); got[0] != poller.Written {
-		t.Errorf("outcome %v, want done", got)
+		t.Errorf("outcome %v, want Written", got)
 	}
 }
 
-func TestSettleOfARowFinishedOrStoppedByAnotherIsLost(t *testing.T) {
+func TestSettle_FinishedMeanwhile(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(3)
@@ -171,7 +171,7 @@ func TestSettleOfARowFinishedOrStoppedByAnotherIsLost(t *testing.T) {
 	}
 }
 
-func TestSettleAnnouncesEachFinishedJobOnce(t *testing.T) {
+func TestSettle_Announcement(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(5)

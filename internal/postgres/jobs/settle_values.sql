@@ -8,7 +8,7 @@
         final_status = CASE WHEN h.state = 'pending' THEN j.final_status ELSE nullif(h.final, '')::jsonb END,
         polls          = j.polls + (h.polled AND j.leased_until > '-infinity')::integer,
         last_polled_at = CASE WHEN h.polled THEN now() ELSE j.last_polled_at END,
-        -- A good answer ends a series of errors; the text of the last one stays.
+        -- A good answer ends a series of errors; last_error stays.
         consecutive_errors = CASE WHEN h.error = '' THEN 0 ELSE j.consecutive_errors + 1 END,
         failing_since      = CASE WHEN h.error = '' THEN NULL ELSE coalesce(j.failing_since, now()) END,
         not_found_answers  = h.not_found,

@@ -37,7 +37,7 @@ func today(ctx context.Context, tx pgx.Tx, day *poller.Day) error {
 
 // The model asks no more of a store than its rules: a plain one agrees too, so
 // that what is found in its broken kin is their fault.
-func TestPlainStoreAgreesWithTheModel(t *testing.T) {
+func TestModel_PlainStore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(b bench) poller.Queue { return &plain{pool: b.pool} })
 	checks := 0
@@ -48,7 +48,7 @@ func TestPlainStoreAgreesWithTheModel(t *testing.T) {
 	})
 }
 
-func TestModelFindsBrokenStores(t *testing.T) {
+func TestModel_BrokenStores(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []fault{
 		ignoresLease, takesLeased, waitsForRows, takesBlindly, overwrites, keepsForEver, chargesAgain, silent,

@@ -64,7 +64,7 @@ func (b bench) verdict(t *rapid.T) (d disagreement) {
 	return ""
 }
 
-func TestStoreAgreesWithTheModel(t *testing.T) {
+func TestModel_Store(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(b bench) poller.Queue { return jobs.New(b.pool) })
 	rapid.Check(t, b.agree)

@@ -217,7 +217,7 @@ func (r *row) release(lease poller.LeaseID, unread bool) (want poller.Result, fr
 func (r *row) reopen() {
 	if r.State != poller.StatePending {
 		r.Finished, r.Errors, r.Failing, r.failing, r.Lost = false, 0, false, "", 0
-		if r.Tenure != running && !r.ahead {
+		if r.Tenure != running {
 			r.Lease = poller.LeaseID{}
 		}
 	}

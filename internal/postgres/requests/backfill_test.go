@@ -29,10 +29,10 @@ func at(db *table, offset string) *time.Time {
 	return &v
 }
 
-func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
+func TestBackfill_Selection(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		payload func(db *table) operator.Backfill
+		request func(db *table) operator.Backfill
 		want    operator.Backfilled
 		moved   []string // ids whose row changed or came
 	}{
@@ -43,7 +43,7 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 			operator.Backfilled{Registered: 1, Reopened: 2},
 			[]string{"done", "later", "new"},
 		},
-		"states, rows without created_at too": {
+		"states, also without created_at": {
 			func(*table) operator.Backfill { return operator.Backfill{States: []string{"failed", "stopped"}} },
 			operator.Backfilled{Reopened: 3, Note: `no finished row is in state "stopped"; states in the table: failed 3, completed 1`},
 			[]string{"adopted", "failed_1", "failed_2"},
@@ -108,11 +108,11 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 			t.Parallel()
 			db := newTable(t)
 			db.Exec(everyKind)
-			payload := c.payload(db)
+			request := c.request(db)
 			db.Exec(`CREATE TABLE before AS SELECT v.job_id, v::text AS line FROM video_jobs v`)
 			sum := db.checksum()
 
-			dry := payload
+			dry := request
 			dry.DryRun = true
 			if got := db.backfill(dry, time.Second); got != c.want {
 				t.Errorf("dry run counts %+v, want %+v", got, c.want)
@@ -120,7 +120,7 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 			if db.checksum() != sum {
 				t.Error("a dry run changed rows")
 			}
-			if got := db.backfill(payload, time.Second); got != c.want {
+			if got := db.backfill(request, time.Second); got != c.want {
 				t.Errorf("backfill did %+v, want %+v", got, c.want)
 			}
 			changed := db.Strings(`SELECT v.job_id FROM video_jobs v LEFT JOIN before b ON b.job_id = v.job_id
@@ -137,7 +137,7 @@ func TestBackfillChangesWhatItsPayloadMeans(t *testing.T) {
 
 var cmpEmpty = cmp.Transformer("empty", func(s []string) string { return fmt.Sprint(s) })
 
-func TestBackfillKeepsARowsHistoryAndLease(t *testing.T) {
+func TestBackfill_History(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(everyKind)
@@ -162,12 +162,12 @@ func TestBackfillKeepsARowsHistoryAndLease(t *testing.T) {
 	}
 }
 
-func TestBackfillSpreadsWhatLiesBeyondTheFirstHundred(t *testing.T) {
+func TestBackfill_Pace(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	ids := pgtest.Names("job_", 150)
-	payload := operator.Backfill{JobIDs: ids}
-	db.backfill(payload, 2*time.Second)
+	request := operator.Backfill{JobIDs: ids}
+	db.backfill(request, 2*time.Second)
 
 	base := pgtest.Value[time.Time](db.DB, `SELECT next_poll_at FROM video_jobs WHERE job_id = $1`, ids[0])
 	for i, id := range ids {
@@ -177,14 +177,14 @@ func TestBackfillSpreadsWhatLiesBeyondTheFirstHundred(t *testing.T) {
 		}
 	}
 	sum := db.checksum()
-	if got := db.backfill(payload, 2*time.Second); got != (operator.Backfilled{}) || db.checksum() != sum {
+	if got := db.backfill(request, 2*time.Second); got != (operator.Backfilled{}) || db.checksum() != sum {
 		t.Errorf("asked again it did %+v", got)
 	}
-	db.backfill(payload, time.Hour)
+	db.backfill(request, time.Hour)
 	if db.checksum() != sum {
 		t.Error("asked again at a slower rate it moved rows")
 	}
-	if got := db.backfill(payload, time.Second); got.Reopened != 50 {
+	if got := db.backfill(request, time.Second); got.Reopened != 50 {
 		t.Errorf("asked again at a faster rate it moved %d rows, want 50", got.Reopened)
 	}
 }

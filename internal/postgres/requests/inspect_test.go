@@ -21,7 +21,7 @@ func (db *table) inspect(q operator.Inspect, perDay int) operator.Inspection {
 	return seen
 }
 
-func TestInspectTellsWhatIsInTheTable(t *testing.T) {
+func TestInspect(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(everyKind)
@@ -62,7 +62,7 @@ func TestInspectTellsWhatIsInTheTable(t *testing.T) {
 	}
 }
 
-func TestInspectShowsRowsByID(t *testing.T) {
+func TestInspect_JobIDs(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(everyKind)
@@ -125,7 +125,7 @@ func TestInspect_DueAndLongRunning(t *testing.T) {
 	}
 }
 
-func TestInspectOfAnEmptyTableHoldsEmptyLists(t *testing.T) {
+func TestInspect_EmptyTable(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	b, err := json.Marshal(db.inspect(operator.Inspect{}, 0))

@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/pgtest"
 )
 
-func TestStopEndsPendingRowsAndNoOthers(t *testing.T) {
+func TestStop(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(everyKind)
@@ -39,23 +39,23 @@ func TestStopEndsPendingRowsAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestStopAnnouncesEachJobOnceToAListener(t *testing.T) {
+func TestStop_Announcement(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	odd := "a \"quoted\" \\ id: \u00e9"
 	ids := append(pgtest.Names("job_", 50), odd)
 	db.backfill(operator.Backfill{JobIDs: ids}, time.Second)
 	conn := db.listen()
-	var twins sync.WaitGroup
+	var both sync.WaitGroup
 	for range 4 {
-		twins.Go(func() { db.stop(ids...) })
+		both.Go(func() { db.stop(ids...) })
 	}
-	twins.Wait()
+	both.Wait()
 	want := map[string]int{}
 	for _, id := range ids {
 		want[id+" stopped"] = 1
 	}
-	if diff := cmp.Diff(want, db.heard(conn)); diff != "" {
+	if diff := cmp.Diff(want, db.announced(conn)); diff != "" {
 		t.Errorf("announcements (-want +got):\n%s", diff)
 	}
 }

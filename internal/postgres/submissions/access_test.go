@@ -35,7 +35,7 @@ func buyAll(t *testing.T, store submit.Store) {
 	}
 }
 
-func TestSubmissionsOfARoleThatReadsAndWritesOnly(t *testing.T) {
+func TestStore_Rights(t *testing.T) {
 	t.Parallel()
 	databaseURL := pgtest.URL(t)
 	admin := pgtest.Pool(t, databaseURL)
@@ -50,7 +50,7 @@ func TestSubmissionsOfARoleThatReadsAndWritesOnly(t *testing.T) {
 	buyAll(t, submissions.New(pgtest.Pool(t, pgtest.With(t, databaseURL, "options", "-crole="+role))))
 }
 
-func TestSubmissionsInEveryWayOfSendingQueries(t *testing.T) {
+func TestStore_Modes(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol", "cache_statement"} {
 		t.Run(mode, func(t *testing.T) {

@@ -83,15 +83,14 @@ func sign(t testing.TB, template *x509.Certificate, by authority) ([]byte, *ecds
 	return der, key
 }
 
-// tlsServer is a PostgreSQL of the test's own that takes TLS and passwords
-// alone. It knows the role poller and the database app.
+// tlsServer is a PostgreSQL server that accepts only TLS and passwords. It has the
+// role poller and the database app.
 type tlsServer struct {
 	address string
 	admin   string // URL of the superuser on a Unix socket
 }
 
-// startServer starts a server with a certificate for dbHost and ends it with the
-// test.
+// startServer starts a server with a certificate for dbHost. It ends with the test.
 func startServer(t testing.TB, ca authority) tlsServer {
 	t.Helper()
 	cert, key := ca.server(t, dbHost, time.Now().Add(time.Hour))
@@ -176,7 +175,7 @@ func (s tlsServer) setPassword(t testing.TB, password string) {
 	s.exec(t, `ALTER ROLE poller PASSWORD '`+strings.ReplaceAll(password, `'`, `''`)+`'`)
 }
 
-// serverBin is the folder of the server's programs: PG_BIN, else where PATH or
+// serverBin is the directory of the server's programs: PG_BIN, or where PATH or
 // Debian has them.
 func serverBin(t testing.TB) string {
 	t.Helper()
@@ -194,11 +193,11 @@ func serverBin(t testing.TB) string {
 			return filepath.Dir(path)
 		}
 	}
-	t.Fatal("no PostgreSQL server to start: run `make test`, which brings one, or name the folder of initdb and postgres in PG_BIN")
+	t.Fatal("no PostgreSQL server to start: run `make test`, which brings one, or name the directory of initdb and postgres in PG_BIN")
 	return ""
 }
 
-// serverUser is whom the server runs as: PostgreSQL refuses root.
+// serverUser is the user of the server: PostgreSQL refuses to run as root.
 func serverUser(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -225,8 +224,8 @@ func chown(t testing.TB, path string, to *syscall.Credential) {
 	}
 }
 
-// freeAddress returns an address below the ports that systems hand out by
-// themselves: no other test is given it before the server takes it.
+// freeAddress returns a port below those that systems assign: no other test gets it
+// before the server listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -13,30 +13,30 @@ import (
 	"sumepoller/internal/postgres/requests"
 )
 
-func TestBackfillOfTwentyThousandIDsSentTwiceAtOnce(t *testing.T) {
+func TestBackfill_ConcurrentIDs(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	ids := pgtest.Names("job_", 20_000)
-	payload, err := json.Marshal(map[string]any{"backfill": map[string]any{"job_ids": ids}})
+	body, err := json.Marshal(map[string]any{"backfill": map[string]any{"job_ids": ids}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := operator.ParseRequest(payload)
+	request, err := operator.ParseRequest(body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pace := request.Backfill.Pace(120, 10_000)
-	var twins sync.WaitGroup
+	var both sync.WaitGroup
 	did := make([]operator.Backfilled, 2)
 	for i := range did {
-		twins.Go(func() { did[i] = db.backfill(*request.Backfill, pace) })
+		both.Go(func() { did[i] = db.backfill(*request.Backfill, pace) })
 	}
-	twins.Wait()
+	both.Wait()
 	if got := did[0].Registered + did[1].Registered; got != 20_000 {
 		t.Errorf("registered %d rows in all, want 20000", got)
 	}
 	if got := did[0].Reopened + did[1].Reopened; got != 0 {
-		t.Errorf("the twins moved each other's rows: %d", got)
+		t.Errorf("the two requests moved each other's rows: %d", got)
 	}
 	if n := pgtest.Value[int](db.DB, `SELECT count(*) FROM video_jobs WHERE next_poll_at <= now()`); n != 100 {
 		t.Errorf("%d rows are due now, want 100", n)
@@ -48,20 +48,20 @@ func TestBackfillOfTwentyThousandIDsSentTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestBackfillByStateAndLimitSentTwiceAtOnceTakesTheSameRows(t *testing.T) {
+func TestBackfill_ConcurrentLimit(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(`INSERT INTO video_jobs (job_id, state, created_at) SELECT 'job_' || i, 'failed', now() - i * interval '1 s' FROM generate_series(1, 50) i`)
 	// Both have picked their rows and wait for the first of them.
 	release := db.Lock(db.Strings(`SELECT job_id FROM video_jobs ORDER BY created_at LIMIT 10`)...)
-	var twins sync.WaitGroup
+	var both sync.WaitGroup
 	did := make([]operator.Backfilled, 2)
 	for i := range did {
-		twins.Go(func() { did[i] = db.backfill(operator.Backfill{States: []string{"failed"}, Limit: 10}, time.Second) })
+		both.Go(func() { did[i] = db.backfill(operator.Backfill{States: []string{"failed"}, Limit: 10}, time.Second) })
 	}
 	db.AwaitLockWaits(2)
 	release()
-	twins.Wait()
+	both.Wait()
 	if got := did[0].Reopened + did[1].Reopened; got != 10 {
 		t.Errorf("reopened %d rows in all, want 10", got)
 	}
@@ -70,7 +70,7 @@ func TestBackfillByStateAndLimitSentTwiceAtOnceTakesTheSameRows(t *testing.T) {
 	}
 }
 
-func TestByHandWorkOfAllKindsAtOnceNeverDeadlocks(t *testing.T) {
+func TestRequests_Deadlock(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	ids := pgtest.Names("job_", 400)
@@ -95,22 +95,22 @@ func TestByHandWorkOfAllKindsAtOnceNeverDeadlocks(t *testing.T) {
 	}
 }
 
-func TestByHandWithoutPreparedStatements(t *testing.T) {
+func TestRequests_Unprepared(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(everyKind)
-	byHand := requests.New(pgtest.Pool(t, db.With("default_query_exec_mode", "exec")))
+	table := requests.New(pgtest.Pool(t, db.With("default_query_exec_mode", "exec")))
 	after := time.Now().Add(-100 * 24 * time.Hour)
-	did, err := byHand.Backfill(t.Context(), operator.Backfill{
+	did, err := table.Backfill(t.Context(), operator.Backfill{
 		JobIDs: []string{"new"}, States: []string{"failed"}, Overdue: true, CreatedAfter: &after, Limit: 100,
 	}, 8640*time.Millisecond)
 	if want := (operator.Backfilled{Registered: 1, Reopened: 3}); err != nil || did != want {
 		t.Errorf("Backfill = %+v, %v, want %+v", did, err, want)
 	}
-	if _, err := byHand.Inspect(t.Context(), operator.Inspect{JobIDs: []string{"done"}}, 100); err != nil {
+	if _, err := table.Inspect(t.Context(), operator.Inspect{JobIDs: []string{"done"}}, 100); err != nil {
 		t.Errorf("Inspect: %v", err)
 	}
-	if _, err := byHand.Stop(t.Context(), operator.Stop{JobIDs: []string{"new"}}); err != nil {
+	if _, err := table.Stop(t.Context(), operator.Stop{JobIDs: []string{"new"}}); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 }
@@ -129,8 +129,8 @@ func (db *table) listen() *pgx.Conn {
 	return conn
 }
 
-// heard returns what was announced before the marker that it sends.
-func (db *table) heard(conn *pgx.Conn) map[string]int {
+// announced returns what was announced before the marker that it sends.
+func (db *table) announced(conn *pgx.Conn) map[string]int {
 	db.Helper()
 	db.Exec(`NOTIFY marker`)
 	all := map[string]int{}

@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-func TestBacklogOfAnEmptyTableIsZero(t *testing.T) {
+func TestBacklog_EmptyTable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	got, err := jobs.New(db.Pool).Backlog(t.Context())
@@ -23,7 +23,7 @@ func TestBacklogOfAnEmptyTableIsZero(t *testing.T) {
 	}
 }
 
-func TestBacklogWithNothingDueIsNotLate(t *testing.T) {
+func TestBacklog_NothingDue(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.Insert("job_1", -time.Hour)

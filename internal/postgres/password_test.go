@@ -10,7 +10,7 @@ import (
 	"sumepoller/internal/secrets"
 )
 
-func TestAPasswordRotatedWhileThePoolIsOpenServesTheNextConnection(t *testing.T) {
+func TestConnect_PasswordRotated(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, newAuthority(t))
 	where := map[string]any{"host": "127.0.0.1", "port": portOf(t, s.address), "dbname": "app"}

@@ -46,7 +46,7 @@ func explain(db *pgtest.DB, generic bool, from string, paceLine int) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestClaimWalksTheDueIndexInOrderWhateverTheStatisticsSay(t *testing.T) {
+func TestPlan_Claim(t *testing.T) {
 	t.Parallel()
 	const fill = `INSERT INTO video_jobs (job_id, next_poll_at)
 	              SELECT 'new_' || g, now() - random() * interval '1 hour' FROM generate_series(1, 30000) AS g`
@@ -73,15 +73,15 @@ func TestClaimWalksTheDueIndexInOrderWhateverTheStatisticsSay(t *testing.T) {
 			}
 			for _, generic := range []bool{false, true} {
 				for _, from := range []string{"NULL", "1767225600000000"} {
-					for _, ceiling := range []int{-1, 1000} {
-						plan := explain(db, generic, from, ceiling)
+					for _, paceLine := range []int{-1, 1000} {
+						plan := explain(db, generic, from, paceLine)
 						for _, part := range []string{"Index Scan using video_jobs_due_idx", "Tid Scan on video_jobs"} {
 							if !strings.Contains(plan, part) {
-								t.Errorf("generic %v, from %s, ceiling %d: no %q in\n%s", generic, from, ceiling, part, plan)
+								t.Errorf("generic %v, from %s, paceLine %d: no %q in\n%s", generic, from, paceLine, part, plan)
 							}
 						}
 						if strings.Contains(plan, "Sort") {
-							t.Errorf("generic %v, from %s, ceiling %d: sorts\n%s", generic, from, ceiling, plan)
+							t.Errorf("generic %v, from %s, paceLine %d: sorts\n%s", generic, from, paceLine, plan)
 						}
 					}
 				}
@@ -91,7 +91,7 @@ func TestClaimWalksTheDueIndexInOrderWhateverTheStatisticsSay(t *testing.T) {
 }
 
 // Rows that come to lie below the bound are found by the next sweep.
-func TestNoRowHidesBelowTheBound(t *testing.T) {
+func TestSweep_RowsBelowBound(t *testing.T) {
 	t.Parallel()
 	for name, hide := range map[string]string{
 		"inserted in the past": `INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('hidden', now() - interval '1 day')`,
@@ -122,7 +122,7 @@ func TestNoRowHidesBelowTheBound(t *testing.T) {
 	}
 }
 
-func TestAClaimThatComesUpShortIsFollowedByASweep(t *testing.T) {
+func TestSweep_AfterShortClaim(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(6)
@@ -138,7 +138,7 @@ func TestAClaimThatComesUpShortIsFollowedByASweep(t *testing.T) {
 	}
 }
 
-func TestAClaimThatFindsNothingAboveTheBoundSweepsAtOnce(t *testing.T) {
+func TestSweep_NothingAboveBound(t *testing.T) {
 	t.Parallel()
 	for name, reset := range map[string]func(s *jobs.Store, r poller.ClaimRequest){
 		"by itself":     func(*jobs.Store, poller.ClaimRequest) {},
@@ -165,7 +165,7 @@ func TestAClaimThatFindsNothingAboveTheBoundSweepsAtOnce(t *testing.T) {
 }
 
 // A bound that went past many rows goes back to them, not only to the first.
-func TestAFullSweepMovesTheBoundBack(t *testing.T) {
+func TestSweep_MovesBoundBack(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(20)

@@ -69,30 +69,30 @@ func (db *table) gate(job string) (open func()) {
 	}
 }
 
-func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
+func TestAnnouncement_Once(t *testing.T) {
 	t.Parallel()
 	once := map[string]int{}
 	for _, id := range pgtest.Names("job_", 50) {
 		once[id+" completed"] = 1
 	}
 
-	t.Run("where twins settle at once and ask again", func(t *testing.T) {
+	t.Run("settled concurrently and repeated", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.backfill(operator.Backfill{JobIDs: pgtest.Names("job_", 50)}, time.Second)
 		jobs, lease := db.lease(1)
 		conn := db.listen()
-		var twins sync.WaitGroup
+		var both sync.WaitGroup
 		for range 4 {
-			twins.Go(func() { db.settle(finishAll(jobs, lease)) })
+			both.Go(func() { db.settle(finishAll(jobs, lease)) })
 		}
-		twins.Wait()
+		both.Wait()
 		db.settle(finishAll(jobs, lease)) // as after an answer that was lost
-		if diff := cmp.Diff(once, db.heard(conn)); diff != "" {
+		if diff := cmp.Diff(once, db.announced(conn)); diff != "" {
 			t.Errorf("announcements (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("where the settler's connection is cut before its commit", func(t *testing.T) {
+	t.Run("connection cut before the commit", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.backfill(operator.Backfill{JobIDs: pgtest.Names("job_", 50)}, time.Second)
@@ -106,7 +106,7 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`); n != 1 {
 			t.Fatalf("cut %d connections, want 1", n)
 		}
-		if got := db.heard(conn); len(got) != 0 {
+		if got := db.announced(conn); len(got) != 0 {
 			t.Errorf("heard %v of a transaction that never committed", got)
 		}
 		open()
@@ -115,11 +115,11 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 				t.Errorf("%s came out %v", jobs[i].ID, got)
 			}
 		}
-		if diff := cmp.Diff(once, db.heard(conn)); diff != "" {
+		if diff := cmp.Diff(once, db.announced(conn)); diff != "" {
 			t.Errorf("announcements (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("where a stop comes while it is read", func(t *testing.T) {
+	t.Run("stopped while it is read", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.backfill(operator.Backfill{JobIDs: []string{"job_1", "job_2"}}, time.Second)
@@ -136,13 +136,13 @@ func TestListenerHearsEachFinishedJobOnce(t *testing.T) {
 				t.Errorf("%s came out %v, want %v", jobs[i].ID, got, want)
 			}
 		}
-		if diff := cmp.Diff(map[string]int{"job_1 stopped": 1, "job_2 completed": 1}, db.heard(conn)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job_1 stopped": 1, "job_2 completed": 1}, db.announced(conn)); diff != "" {
 			t.Errorf("announcements (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestListenerHearsNothingBeforeTheCommit(t *testing.T) {
+func TestAnnouncement_AfterCommit(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(db *table){
 		"completed": func(db *table) { jobs, lease := db.lease(1); db.settle(finishAll(jobs, lease)) },
@@ -158,12 +158,12 @@ func TestListenerHearsNothingBeforeTheCommit(t *testing.T) {
 			done := make(chan struct{})
 			go func() { finish(db); close(done) }()
 			db.AwaitLockWaits(1)
-			if got := db.heard(conn); len(got) != 0 {
+			if got := db.announced(conn); len(got) != 0 {
 				t.Errorf("heard %v before the commit", got)
 			}
 			open()
 			<-done
-			if diff := cmp.Diff(map[string]int{"job_1 " + state: 1}, db.heard(conn)); diff != "" {
+			if diff := cmp.Diff(map[string]int{"job_1 " + state: 1}, db.announced(conn)); diff != "" {
 				t.Errorf("announcements (-want +got):\n%s", diff)
 			}
 		})
@@ -176,7 +176,7 @@ SELECT job_id || ' ' || state FROM video_jobs
 WHERE finished_at > $1::timestamptz - interval '1 minute'
 ORDER BY finished_at, job_id`
 
-func TestCatchUpFindsWhatCommittedLateToo(t *testing.T) {
+func TestAnnouncement_CatchUp(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.backfill(operator.Backfill{JobIDs: []string{"first", "second"}}, time.Second)

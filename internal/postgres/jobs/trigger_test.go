@@ -15,15 +15,15 @@ func trigger(db *pgtest.DB, when, body string) {
 	db.Exec(`CREATE TRIGGER own BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (new.job_id = 'job_1' AND ` + when + `) EXECUTE FUNCTION own()`)
 }
 
-// errorAfter is what a run settles in place of a refused settlement.
+// errorAfter is what a run settles instead of a refused settlement.
 func errorAfter(s poller.Settlement) poller.Settlement {
 	return poller.Settlement{
 		JobID: s.JobID, Lease: s.Lease, Delay: time.Minute, Polled: true, Class: poller.WriteRefused, Error: "refused settle not kept",
 	}
 }
 
-// A row under a trigger that drops or changes writes is an error of that row:
-// never locked by another, never done.
+// A trigger that drops or changes writes causes a write error of its row: the
+// outcome is neither Locked nor Written.
 func TestSettle_TriggerChangesWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,10 +46,10 @@ func TestSettle_TriggerChangesWrite(t *testing.T) {
 			claim(t, s, r)
 			refused := c.settle("job_1", r.Lease)
 			if got := settle(t, s, refused, finish("job_2", r.Lease)); got[0] != poller.Refused || got[1] != poller.Written {
-				t.Errorf("outcomes %v, want declined and done", got)
+				t.Errorf("outcomes %v, want Refused and Written", got)
 			}
 			if got := settle(t, s, errorAfter(refused)); got[0] != poller.Written {
-				t.Errorf("the error: %v, want done", got[0])
+				t.Errorf("the error: %v, want Written", got[0])
 			}
 			const written = `SELECT count(*) FROM video_jobs WHERE job_id = 'job_1' AND state = 'pending' AND leased_until = '-infinity'
 				AND last_error = 'refused settle not kept' AND consecutive_errors = 1 AND polls = 1 AND next_poll_at > now()`
@@ -87,7 +87,7 @@ func TestSettle_ErrorRefusedToo(t *testing.T) {
 			finish := finish("job_1", r.Lease)
 			for _, one := range []poller.Settlement{finish, finish, errorAfter(finish)} { // the first answer is lost
 				if got := settle(t, s, one); got[0] != poller.Refused {
-					t.Errorf("%q: %v, want declined", one.State, got[0])
+					t.Errorf("%q: %v, want Refused", one.State, got[0])
 				}
 			}
 			db.Exec(`UPDATE video_jobs SET leased_until = '-infinity', next_poll_at = now() - interval '1 hour'`)
@@ -108,7 +108,7 @@ func TestRelease_TriggerDropsWrite(t *testing.T) {
 	trigger(db, `new.leased_until = '-infinity'`, `RETURN NULL;`)
 	ends := release(t, s, got.QuotaDate, poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true}, poller.Release{JobID: "job_2", Lease: r.Lease, Unread: true})
 	if ends[0] != poller.Refused || ends[1] != poller.Written {
-		t.Errorf("outcomes %v, want declined and done", ends)
+		t.Errorf("outcomes %v, want Refused and Written", ends)
 	}
 	if n := db.Number(`SELECT sum(reads)::integer FROM read_budget`); n != 1 {
 		t.Errorf("%d reads are taken, want 1", n)

@@ -34,8 +34,9 @@ func pass(db *pgtest.DB, s *jobs.Store, pool *pgxpool.Pool, rows int) float64 {
 	return float64(blocks) / float64(got)
 }
 
-// Field case 17.
-func TestClaimsStayCheapWhileASnapshotIsHeldElsewhere(t *testing.T) {
+// A session that holds a snapshot keeps dead index entries from being removed.
+// Claims must not walk them each time.
+func TestCost_HeldSnapshot(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const rows = 2000
@@ -60,8 +61,8 @@ func TestClaimsStayCheapWhileASnapshotIsHeldElsewhere(t *testing.T) {
 	}
 }
 
-// Field case 30.
-func TestManyRowsDueAtOneAndTheSameTimeAreEachClaimedOnceAndCheaply(t *testing.T) {
+// A due time does not tell rows apart: many can have the same one.
+func TestClaim_EqualDueTimes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const rows = 20_000

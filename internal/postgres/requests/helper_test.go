@@ -51,12 +51,12 @@ func (db *table) stop(ids ...string) operator.Stopped {
 	return s
 }
 
-func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
+func TestBackfill_LockedRow(t *testing.T) {
 	t.Parallel()
 	backfill := operator.Backfill{JobIDs: []string{"job_1", "job_2", "job_3"}}
 	seed := `INSERT INTO video_jobs (job_id, state) VALUES ('job_1', 'failed'), ('job_2', 'failed')`
 
-	t.Run("longer than it waits", func(t *testing.T) {
+	t.Run("for too long", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.Exec(seed)
@@ -74,7 +74,7 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 			t.Errorf("asked again: %+v, want %+v", got, want)
 		}
 	})
-	t.Run("for a moment", func(t *testing.T) {
+	t.Run("briefly", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.Exec(seed)
@@ -87,7 +87,7 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 			t.Errorf("did %+v, want %+v", got, want)
 		}
 	})
-	t.Run("one that is due already", func(t *testing.T) {
+	t.Run("due already", func(t *testing.T) {
 		t.Parallel()
 		db := newTable(t)
 		db.Exec(`INSERT INTO video_jobs (job_id, next_poll_at) VALUES ('job_1', now() - interval '1 minute'), ('job_2', now() + interval '1 hour')`)
@@ -98,7 +98,7 @@ func TestBackfillWhereAnotherProgramHoldsARow(t *testing.T) {
 	})
 }
 
-func TestBackfillOfMoreThanOneTransactionBears(t *testing.T) {
+func TestBackfill_TooMany(t *testing.T) {
 	t.Parallel()
 	db := newTable(t)
 	db.Exec(`INSERT INTO video_jobs (job_id, state) SELECT 'job_' || i, 'failed' FROM generate_series(1, 250001) i`)

@@ -9,7 +9,7 @@ import (
 
 // A claim that waits for the day's count has an older now() than the one that
 // leases a row meanwhile, for the longest time that there is.
-func TestALeaseWrittenWhileAClaimWaitsIsNotTakenForOneFromBeforeAClockJumped(t *testing.T) {
+func TestClaim_LeaseNewerThanNow(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)

@@ -77,11 +77,11 @@ FROM video_jobs ORDER BY job_id`)
 	return got
 }
 
-func TestOpenKeepsTheRequestToTheLetter(t *testing.T) {
+func TestOpen_Verbatim(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	requests := map[string]string{
-		"blanks":       "{ \"b\" :  1,\r\n\t\"a\":2 }",
+		"whitespace":   "{ \"b\" :  1,\r\n\t\"a\":2 }",
 		"a name twice": `{"a":1,"a":2}`,
 		"numbers":      `{"a":1.10,"b":1e400,"c":-0,"d":12345678901234567890}`,
 		"escapes":      `{"a":"\u00e9é\/\u0000\ud800 \\ ' $1"}`,
@@ -96,19 +96,19 @@ func TestOpenKeepsTheRequestToTheLetter(t *testing.T) {
 			}
 		}
 	}
-	if sub := openSubmission(t, store, "blanks", `{"another": 1}`); string(sub.Request) != requests["blanks"] {
+	if sub := openSubmission(t, store, "whitespace", `{"another": 1}`); string(sub.Request) != requests["whitespace"] {
 		t.Errorf("a second body replaced the first: %s", sub.Request)
 	}
 }
 
-func TestOpenAtOnceWritesOneIntent(t *testing.T) {
+func TestOpen_Concurrent(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	var (
 		wg sync.WaitGroup
 		mu sync.Mutex
 	)
-	fresh, texts := 0, map[string]bool{}
+	fresh, requests := 0, map[string]bool{}
 	for i := range 8 {
 		wg.Go(func() {
 			sub, err := store.Open(t.Context(), "order-42", fmt.Appendf(nil, `{"n": %d}`, i))
@@ -120,12 +120,12 @@ func TestOpenAtOnceWritesOneIntent(t *testing.T) {
 			if sub.New {
 				fresh++
 			}
-			texts[string(sub.Request)] = true
+			requests[string(sub.Request)] = true
 		})
 	}
 	wg.Wait()
-	if fresh != 1 || len(texts) != 1 {
-		t.Errorf("%d of 8 wrote the intent, with the texts %v", fresh, texts)
+	if fresh != 1 || len(requests) != 1 {
+		t.Errorf("%d of 8 wrote the intent, with the requests %v", fresh, requests)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
 			[]string{job},
 		},
-		"rejected by a twin's post": {
+		"rejected after a concurrent post": {
 			func(t *testing.T, store submit.Store, _ *pgxpool.Pool) {
 				markSubmission(t, store, "order-42", noCredits)
 			},
@@ -190,7 +190,7 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
 			[]string{job},
 		},
-		"a row inserted by hand, and a table that refuses": {
+		"row inserted by a person, table refuses": {
 			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
 				runSQL(t, pool, `INSERT INTO video_jobs (job_id) VALUES ('job_1'); ALTER TABLE video_jobs ADD COLUMN customer_id bigint NOT NULL DEFAULT 7;
 				                 ALTER TABLE video_jobs ALTER COLUMN customer_id DROP DEFAULT`)
@@ -198,7 +198,7 @@ func TestAccept(t *testing.T) {
 			submit.Submission{State: submit.Accepted, JobID: "job_1", JobState: "pending"},
 			[]string{"job_1 pending - 0 0 t t"},
 		},
-		"a row that is finished already": {
+		"row finished already": {
 			func(t *testing.T, _ submit.Store, pool *pgxpool.Pool) {
 				runSQL(t, pool, `INSERT INTO video_jobs (job_id, state, polls) VALUES ('job_1', 'completed', 7)`)
 			},
@@ -224,7 +224,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-func TestAcceptDoesNotWaitForAHeldRow(t *testing.T) {
+func TestAccept_LockedRow(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	openSubmission(t, store, "order-42", `{"p": 1}`)

@@ -32,12 +32,12 @@ SELECT count(*) FROM kept k LEFT JOIN video_jobs v ON v.job_id = k.job_id
 const movedLater = `
 SELECT count(*) FROM kept k JOIN video_jobs v ON v.job_id = k.job_id WHERE v.next_poll_at > k.next_poll_at AND k.state = 'pending'`
 
-// TestBackfillOfAnyPayload draws tables and payloads. Due times lie minutes
+// TestBackfill_AnyRequest draws tables and requests. Due times lie minutes
 // from where a backfill puts rows, so that the time a step takes decides nothing.
-func TestBackfillOfAnyPayload(t *testing.T) {
+func TestBackfill_AnyRequest(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.URL(t))
-	byHand := requests.New(pool)
+	table := requests.New(pool)
 	ctx := t.Context()
 	rapid.Check(t, func(rt *rapid.T) {
 		run := func(sql string, args ...any) {
@@ -46,7 +46,7 @@ func TestBackfillOfAnyPayload(t *testing.T) {
 			}
 		}
 		do := func(b operator.Backfill, pace time.Duration) operator.Backfilled {
-			done, err := byHand.Backfill(ctx, b, pace)
+			done, err := table.Backfill(ctx, b, pace)
 			if err != nil {
 				rt.Fatalf("Backfill: %v", err)
 			}

@@ -13,12 +13,12 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-func TestClaimTakesItsReadsFromTheDayAndStopsAtTheCeiling(t *testing.T) {
+func TestClaim_PaceLine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(50)
 	s := jobs.New(db.Pool)
-	for i, step := range []struct{ ask, ceiling, got, reads int }{
+	for i, step := range []struct{ ask, paceLine, got, reads int }{
 		{10, 25, 10, 10},
 		{10, 25, 10, 20},
 		{10, 25, 5, 25},
@@ -27,7 +27,7 @@ func TestClaimTakesItsReadsFromTheDayAndStopsAtTheCeiling(t *testing.T) {
 		{10, 26, 1, 26},
 		{10, 0, 0, 26},
 	} {
-		got := claim(t, s, counted(step.ask, step.ceiling))
+		got := claim(t, s, counted(step.ask, step.paceLine))
 		if len(got.Jobs) != step.got || got.Day.Reads != step.reads {
 			t.Errorf("step %d: %d rows and %d reads, want %d and %d", i, len(got.Jobs), got.Day.Reads, step.got, step.reads)
 		}
@@ -37,7 +37,7 @@ func TestClaimTakesItsReadsFromTheDayAndStopsAtTheCeiling(t *testing.T) {
 	}
 }
 
-func TestClaimWithoutACeilingCountsNothingAndStillTellsTheDay(t *testing.T) {
+func TestClaim_Uncounted(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	s := jobs.New(db.Pool)
@@ -64,11 +64,11 @@ func TestClaimWithoutACeilingCountsNothingAndStillTellsTheDay(t *testing.T) {
 	}
 }
 
-func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
+func TestClaim_PaceLineConcurrent(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(300)
-	const ceiling = 200
+	const paceLine = 200
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	claimed, net := 0, 0
@@ -76,14 +76,14 @@ func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
 		wg.Go(func() {
 			s := jobs.New(db.Pool)
 			for round := 0; ; round++ {
-				r := counted(7, ceiling)
+				r := counted(7, paceLine)
 				got, err := s.Claim(t.Context(), r)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if got.Day.Reads > ceiling {
-					t.Errorf("%d reads, over the ceiling", got.Day.Reads)
+				if got.Day.Reads > paceLine {
+					t.Errorf("%d reads, above the pace line", got.Day.Reads)
 				}
 				back := 0
 				if round < 3 && len(got.Jobs) > 0 { // some go back unread meanwhile
@@ -103,17 +103,17 @@ func TestClaimsAtTheSameTimeNeverTakeOneReadTooMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := db.Number(pgtest.ReadsToday); n != net || n > ceiling {
-		t.Errorf("read_budget has %d, want the %d claimed and not given back, at most %d", n, net, ceiling)
+	if n := db.Number(pgtest.ReadsToday); n != net || n > paceLine {
+		t.Errorf("read_budget has %d, want the %d claimed and not given back, at most %d", n, net, paceLine)
 	}
-	if claimed < ceiling-7 {
-		t.Errorf("%d claimed, want about %d", claimed, ceiling)
+	if claimed < paceLine-7 {
+		t.Errorf("%d claimed, want about %d", claimed, paceLine)
 	}
 }
 
-func TestFirstClaimsOfADayNeverTakeRowsTwiceOrOneReadTooMany(t *testing.T) {
+func TestClaim_FirstOfTheDay(t *testing.T) {
 	t.Parallel()
-	const stores, ceiling = 6, 20
+	const stores, paceLine = 6, 20
 	db := pgtest.New(t)
 	for range 30 {
 		db.Exec(`TRUNCATE read_budget, video_jobs`)
@@ -124,7 +124,7 @@ func TestFirstClaimsOfADayNeverTakeRowsTwiceOrOneReadTooMany(t *testing.T) {
 			s := jobs.New(db.Pool)
 			all.Go(func() {
 				for range 4 {
-					claims[i] += len(claim(t, s, counted(7, ceiling)).Jobs)
+					claims[i] += len(claim(t, s, counted(7, paceLine)).Jobs)
 				}
 			})
 		}
@@ -134,20 +134,20 @@ func TestFirstClaimsOfADayNeverTakeRowsTwiceOrOneReadTooMany(t *testing.T) {
 			rows += n
 		}
 		leased := db.Number(`SELECT count(*)::integer FROM video_jobs WHERE leased_until > now()`)
-		if counted := db.Number(pgtest.ReadsToday); counted != ceiling || rows != ceiling || leased != ceiling {
-			t.Fatalf("%d reads counted, %d rows claimed, %d leased; want %d", counted, rows, leased, ceiling)
+		if counted := db.Number(pgtest.ReadsToday); counted != paceLine || rows != paceLine || leased != paceLine {
+			t.Fatalf("%d reads counted, %d rows claimed, %d leased; want %d", counted, rows, leased, paceLine)
 		}
 	}
 }
 
-func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
+func TestRelease_Unread(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(4)
 	s := jobs.New(db.Pool)
 	r := counted(4, 100)
 	got := claim(t, s, r)
-	holds := []poller.Release{
+	rows := []poller.Release{
 		{JobID: "job_1", Lease: r.Lease, Unread: true},
 		{JobID: "job_2", Lease: r.Lease, Unread: true},
 		{JobID: "job_3", Lease: r.Lease},
@@ -156,7 +156,7 @@ func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
 	}
 	outcomes := []poller.Outcome{poller.Written, poller.Written, poller.Written, poller.LeaseLost, poller.Missing}
 	for _, attempt := range []string{"first", "again"} {
-		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, holds...)); diff != "" {
+		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, rows...)); diff != "" {
 			t.Errorf("%s: outcomes (-want +got):\n%s", attempt, diff)
 		}
 		if n := db.Number(pgtest.ReadsToday); n != 2 {
@@ -173,7 +173,7 @@ func TestReleaseGivesUnreadReadsBackOnceAndMakesRowsDueAtOnce(t *testing.T) {
 	}
 }
 
-func TestReleaseGivesReadsBackToTheDayTheyWereTakenFrom(t *testing.T) {
+func TestRelease_EarlierDay(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)

@@ -20,9 +20,9 @@ import (
 	"sumepoller/internal/postgres"
 )
 
-// stub plays the server's part of a login: it answers a request for TLS, asks
-// for the password in clear, as RDS does for IAM, and lets nobody do more.
-type stub struct {
+// fakeServer implements the server's side of a login: it answers a request for TLS
+// and asks for the password in clear text, as RDS does for IAM. It executes nothing.
+type fakeServer struct {
 	address string
 	tls     *tls.Config // nil: it has none
 	refuse  int         // logins refused before one is let in
@@ -32,7 +32,7 @@ type stub struct {
 	dialled   atomic.Int32
 }
 
-func (s *stub) start(t testing.TB) {
+func (s *fakeServer) start(t testing.TB) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *stub) start(t testing.TB) {
 	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
 }
 
-func (s *stub) serve(conn net.Conn) {
+func (s *fakeServer) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	backend := pgproto3.NewBackend(conn, conn)
 	for {
@@ -91,20 +91,20 @@ func (s *stub) serve(conn net.Conn) {
 	_, _ = backend.Receive() // until the client goes
 }
 
-// note keeps the password and tells whether it is let in.
-func (s *stub) note(password string) bool {
+// note records the password and reports whether the login is accepted.
+func (s *fakeServer) note(password string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passwords = append(s.passwords, password)
 	return len(s.passwords) > s.refuse
 }
 
-func TestConnectSignsAnIAMLoginForEachConnection(t *testing.T) {
+func TestConnect_IAM(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ refuse, tries int }{"let in": {0, 1}, "let in at the second": {1, 2}, "refused": {9, 2}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := stub{refuse: c.refuse}
+			s := fakeServer{refuse: c.refuse}
 			s.start(t)
 			cfg := config.Database{Auth: "iam", Host: "127.0.0.1", Port: portOf(t, s.address), Name: "app", User: "poller", MaxConns: 1}
 			pool, err := postgres.ConnectTo(t.Context(), s.address, cfg, nil)
@@ -132,7 +132,7 @@ func TestConnectSignsAnIAMLoginForEachConnection(t *testing.T) {
 	}
 }
 
-func TestAnIAMLoginWantsTheEndpointThatRDSShows(t *testing.T) {
+func TestConnect_IAMEndpoint(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
 		"db.abc.eu-central-1.rds.amazonaws.com":             "refused TLS",
@@ -146,7 +146,7 @@ func TestAnIAMLoginWantsTheEndpointThatRDSShows(t *testing.T) {
 	} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			var s stub
+			var s fakeServer
 			s.start(t)
 			cfg := config.Database{Auth: "iam", Host: host, Port: 5432, Name: "app", User: "poller"}
 			_, err := postgres.ConnectTo(t.Context(), s.address, cfg, nil)
@@ -158,8 +158,8 @@ func TestAnIAMLoginWantsTheEndpointThatRDSShows(t *testing.T) {
 	}
 }
 
-// Field case 5.
-func TestConnectRefusesAnExpiredCertificateAndPlainText(t *testing.T) {
+// Without valid TLS no password is sent.
+func TestConnect_NoValidTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.server(t, dbHost, time.Now().Add(-time.Minute))
@@ -167,7 +167,7 @@ func TestConnectRefusesAnExpiredCertificateAndPlainText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expired, plain := stub{tls: &tls.Config{Certificates: []tls.Certificate{pair}}}, stub{}
+	expired, plain := fakeServer{tls: &tls.Config{Certificates: []tls.Certificate{pair}}}, fakeServer{}
 	expired.start(t)
 	plain.start(t)
 	cfg := config.Database{URL: "postgres://poller:hunter2@" + dbHost + "/app?sslrootcert=" + url.QueryEscape(ca.file)}
@@ -197,7 +197,7 @@ func serverOf(t testing.TB) string {
 	return u.Host
 }
 
-func TestTheRootsOfRDSAreAuthoritiesThatLast(t *testing.T) {
+func TestRDSRoots(t *testing.T) {
 	t.Parallel()
 	rest, err := os.ReadFile("roots/rds.pem")
 	if err != nil {
@@ -219,7 +219,7 @@ func TestTheRootsOfRDSAreAuthoritiesThatLast(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpOnAConnectionThatHangs(t *testing.T) {
+func TestClose_HangingConnection(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool := pgtest.Pool(t, db.URL)

@@ -23,8 +23,9 @@ func killAll(db *pgtest.DB) {
 	          WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 }
 
-// Field case 2: the pool does not ping a connection that was used a moment ago.
-func TestConnectionsCutBetweenStatementsAreReplaced(t *testing.T) {
+// The pool does not ping a connection that was in use shortly before: the statement
+// itself has to find out that the connection is gone.
+func TestRetry_CutBetweenStatements(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(30)
@@ -62,20 +63,20 @@ func TestConnectionsCutBetweenStatementsAreReplaced(t *testing.T) {
 	}
 }
 
-func TestAConnectionCutDuringAStatementIsReplaced(t *testing.T) {
+func TestRetry_CutDuringStatement(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(2)
 	s := jobs.New(pgtest.Pool(t, db.URL))
 	r := uncounted(2)
 	claim(t, s, r)
-	let := db.Lock("job_1")
+	unlock := db.Lock("job_1")
 	got := make(chan []poller.Outcome)
 	go func() { got <- settle(t, s, finish("job_1", r.Lease), finish("job_2", r.Lease)) }()
 	db.AwaitLockWaits(1)
 	db.Number(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 	           WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-	let()
+	unlock()
 	if o := <-got; o[0] == poller.LeaseLost || o[1] != poller.Written {
 		t.Errorf("outcomes %v, want the free row done and the other not lost", o)
 	}
@@ -107,7 +108,7 @@ func role(db *pgtest.DB, options string, grants ...string) string {
 	return u.String()
 }
 
-func TestAServerWithoutAFreeConnectionIsWaitedFor(t *testing.T) {
+func TestRetry_TooManyConnections(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	db.InsertDue(1)
@@ -128,7 +129,7 @@ func TestAServerWithoutAFreeConnectionIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAwayFailsWithinBoundsAndWithoutThePassword(t *testing.T) {
+func TestRetry_ServerAway(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), "postgres://poller:hunter2@127.0.0.1:1/app")
 	if err != nil {
@@ -152,7 +153,7 @@ func TestAServerThatIsAwayFailsWithinBoundsAndWithoutThePassword(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheServerIsNotSwallowed(t *testing.T) {
+func TestErrors_PermissionDenied(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	var m meter

@@ -19,16 +19,16 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-// cutter stands between a client and the server. Once armed it lets the next
-// request through, waits for the server's answer, and closes the connection in
-// place of passing it on.
-type cutter struct {
+// proxy is between a client and the server. Once armed, it passes the next request
+// on, waits for the server's answer, and closes the connection instead of passing
+// the answer back.
+type proxy struct {
 	armed atomic.Bool
 	cuts  atomic.Int64
 }
 
-// through returns url with the cutter on the way.
-func (c *cutter) through(t testing.TB, db string) string {
+// through returns the URL through the proxy.
+func (c *proxy) through(t testing.TB, db string) string {
 	t.Helper()
 	u, err := url.Parse(db)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *cutter) through(t testing.TB, db string) string {
 	return u.String()
 }
 
-func (c *cutter) serve(t testing.TB, client net.Conn, address string) {
+func (c *proxy) serve(t testing.TB, client net.Conn, address string) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", address)
 	if err != nil {
@@ -83,8 +83,9 @@ func (c *cutter) serve(t testing.TB, client net.Conn, address string) {
 	wg.Wait()
 }
 
-// Field case 6: the server did it, and its answer was lost on the way.
-func TestALostAnswerIsAskedForAgainAndCountsOnce(t *testing.T) {
+// The server executed a statement and its answer was lost: repeating it counts
+// nothing twice.
+func TestRetry_LostAnswer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"cache_statement", "exec"} {
 		t.Run(mode, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestALostAnswerIsAskedForAgainAndCountsOnce(t *testing.T) {
 			if _, err := listener.Exec(t.Context(), `LISTEN video_jobs_finished`); err != nil {
 				t.Fatal(err)
 			}
-			var cut cutter
+			var cut proxy
 			s := jobs.New(pgtest.Pool(t, cut.through(t, db.URL)+"?default_query_exec_mode="+mode))
 			warm := counted(10, 1000) // so that the statements are prepared
 			day := claim(t, s, warm).Day
