@@ -303,8 +303,14 @@ func TestSettings_IdleSessionTimeout(t *testing.T) {
 			t.Parallel()
 			db := pgtest.New(t)
 			db.InsertDue(1)
-			set(db, `idle_session_timeout = '100ms'`)
+			const hasTimeout = `SELECT current_setting('server_version_num')::integer >= 140000`
+			if pgtest.Value[bool](db, hasTimeout) {
+				set(db, `idle_session_timeout = '100ms'`)
+			}
 			pool := connectAs(t, db.URL, mode+"&application_name=idle")
+			if !pgtest.Value[bool](db, hasTimeout) {
+				db.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`)
+			}
 			for db.Number(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`) > 0 {
 				if t.Context().Err() != nil {
 					t.Fatal(t.Context().Err())

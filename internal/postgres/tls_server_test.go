@@ -127,7 +127,7 @@ func startServer(t testing.TB, ca authority) tlsServer {
 	_, port, _ := net.SplitHostPort(s.address)
 	s.admin = "host=" + dir + " port=" + port + " user=admin dbname=postgres"
 	logs := &strings.Builder{}
-	server := command("postgres", "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-k", dir, "-F",
+	server := command("postgres", "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "password_encryption=scram-sha-256", "-k", dir, "-F",
 		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(dir, "server.crt"), "-c", "ssl_key_file="+filepath.Join(dir, "server.key"))
 	server.Stderr = logs
 	if err := server.Start(); err != nil {

@@ -28,6 +28,9 @@ func TestClaim_LimitInEveryPlan(t *testing.T) {
 			db := pgtest.New(t)
 			db.InsertDue(200)
 			for _, name := range off {
+				if db.Number(`SELECT count(*) FROM pg_settings WHERE name = 'enable_' || $1::text`, name) == 0 {
+					continue // a newer server's
+				}
 				db.Exec(`ALTER ROLE CURRENT_USER IN DATABASE ` + db.Pool.Config().ConnConfig.Database + ` SET enable_` + name + ` = off`)
 			}
 			pool := pgtest.Pool(t, db.URL) // a new connection has the settings
