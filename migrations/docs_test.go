@@ -41,3 +41,18 @@ func TestColumns_Documented(t *testing.T) {
 		}
 	}
 }
+
+// A row that submit inserts is due as late as one that a user inserts.
+func TestFirstRead_OneInterval(t *testing.T) {
+	t.Parallel()
+	const first = "now() + interval '15 seconds'"
+	for _, file := range []string{"sql/tables.sql", "sql/add.sql", "sql/trial.sql", "../internal/postgres/submissions/accept.sql"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.ReplaceAll(string(text), "''", "'"), first) {
+			t.Errorf("%s does not say %s", file, first)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/poller"
 	"sumepoller/internal/telemetry"
 )
 
@@ -85,6 +86,11 @@ func TestDashboard_Widgets(t *testing.T) {
 	for _, state := range telemetry.FinishedStates() {
 		if !strings.Contains(all, "sum(summary.finished."+state+") as "+state) {
 			t.Errorf("no query counts the jobs that ended as %s", state)
+		}
+	}
+	for class := range poller.NewSummary("id", poller.ModeScheduled).Errors {
+		if !strings.Contains(all, "sum(summary.errors."+string(class)+") as "+string(class)) {
+			t.Errorf("no query counts the errors of class %s", class)
 		}
 	}
 	if queries != 4 {

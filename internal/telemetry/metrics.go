@@ -28,9 +28,9 @@ const (
 	DueJobs              = "DueJobs"              // due rows at the end of the run
 	OldestDueSeconds     = "OldestDueSeconds"     // how long the oldest of them has been due
 	OldestPendingSeconds = "OldestPendingSeconds" // age of the oldest pending job
-	FailingJobs          = "FailingJobs"          // pending jobs with nothing but read errors for over 30 minutes
+	FailingJobs          = "FailingJobs"          // pending jobs with nothing but read errors for config.FailingAfter
 	ReadsToday           = "ReadsToday"           // reads taken from the daily quota
-	StuckSubmissions     = "StuckSubmissions"     // orders without an answer for ten minutes, or unrecorded
+	StuckSubmissions     = "StuckSubmissions"     // orders without an answer for config.StuckAfter, or unrecorded
 )
 
 // metrics are all metrics. A run that could not look at the table leaves out

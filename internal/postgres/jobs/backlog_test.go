@@ -1,11 +1,14 @@
 package jobs_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sumepoller/internal/config"
 	"sumepoller/internal/pgtest"
 	"sumepoller/internal/poller"
 	"sumepoller/internal/postgres/jobs"
@@ -33,5 +36,16 @@ func TestBacklog_NothingDue(t *testing.T) {
 	}
 	if got.Pending != 1 || got.Due != 0 || got.OldestDue != 0 || got.OldestPending > time.Minute {
 		t.Errorf("got %+v, want one pending, none due, none late", got)
+	}
+}
+
+// The alarms' descriptions have the ages of config.
+func TestBacklog_Thresholds(t *testing.T) {
+	t.Parallel()
+	for column, age := range map[string]time.Duration{"failing_since": config.FailingAfter, "created_at": config.StuckAfter} {
+		want := fmt.Sprintf("%s < now() - interval '%d minutes'", column, age/time.Minute)
+		if !strings.Contains(jobs.BacklogSQL, want) {
+			t.Errorf("backlog.sql does not say %s", want)
+		}
 	}
 }

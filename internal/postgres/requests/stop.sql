@@ -7,9 +7,9 @@ WITH ended AS (
            leased_until = '-infinity',
            lease_id     = '00000000-0000-0000-0000-000000000000'
      WHERE v.job_id = ANY (@job_ids::text[]) AND coalesce(v.state, '') = 'pending'
- RETURNING v.job_id
+ RETURNING v.job_id, v.state
 ), announced AS (
-    SELECT pg_notify('video_jobs_finished', json_build_object('job_id', e.job_id, 'state', 'stopped')::text)
-      FROM ended e
+    SELECT {announce}
+      FROM ended
 )
 SELECT count(*) FROM announced
