@@ -40,8 +40,8 @@ func (r Rights) On(table string) string {
 	return ""
 }
 
-// Statements returns the GRANT statements for a role, whose name they hold as it
-// is given.
+// Statements returns the GRANT statements for a role. They contain the role as
+// it is given.
 func (r Rights) Statements(role string) []string {
 	var statements []string
 	for _, grant := range r {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// firstAttempt limits the first attempt to log in, laterAttempt each later one:
-	// a database that is waking up may answer a connection late or never.
+	// firstAttempt limits the first attempt to log in, laterAttempt each later
+	// one: a database that is starting may answer a connection late or never.
 	firstAttempt = 10 * time.Second
 	laterAttempt = time.Minute
 	attemptPause = time.Second
@@ -32,11 +32,11 @@ const (
 	closeLimit = time.Second      // of closing a pool
 )
 
-// connect logs in as the administrator. It waits for a database that is waking up,
-// until the reserve of ctx's time begins: one that does not answer, closes
-// connections or reports that it is starting. If connections are refused, it waits
-// for refusedLimit at most. Other errors are returned at once. The error says
-// whether name, port or login failed.
+// connect logs in as the administrator. It waits for a database that is
+// starting, until the reserve of ctx's time begins: one that does not answer,
+// closes connections or reports that it is starting. If connections are
+// refused, it waits for refusedLimit at most. Other errors are returned at
+// once. The error says whether name, port or login failed.
 func (h *handler) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	within, cancel := lessReserve(ctx)
 	defer cancel()

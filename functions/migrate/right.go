@@ -104,8 +104,8 @@ SELECT concat_ws(', ',
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass('video_jobs')`
 
-// verify checks that the role has the rights on the database and the schema: for a
-// GRANT by a role that may not give it, the server only warns.
+// verify checks that the role has the rights on the database and the schema:
+// the server only warns if a role without the right to grant executes a GRANT.
 func verify(ctx context.Context, tx pgx.Tx, r role) error {
 	var lacking string
 	if err := tx.QueryRow(ctx, verifySQL, r.name).Scan(&lacking); err != nil {

@@ -67,7 +67,7 @@ func callsAPI(r operator.Request) bool {
 	return r.Mode == "" || r.Mode == operator.ModeBackfill && !r.Backfill.DryRun
 }
 
-// beforeReserve returns a context for everything but the reads. It ends where
+// beforeReserve returns a context for everything but the reads. It ends when
 // the reserve begins, so that there is time for the answer.
 func (inv *invocation) beforeReserve() (context.Context, context.CancelFunc) {
 	deadline, ok := inv.ctx.Deadline()

@@ -44,8 +44,8 @@ func start(ctx context.Context, environ []string) (*handler, error) {
 	return newHandler(cfg, os.Getenv(config.FunctionName), secrets.NewCache(manager), os.Stdout, os.Stderr)
 }
 
-// memoryEnough is more than the program needs if every answer in flight has the
-// maximum length. A larger function does not use more.
+// memoryEnough is more than the program needs, even if every answer in flight
+// has the maximum length. In a larger function it uses no more.
 const memoryEnough = 160 << 20
 
 // limitMemory sets the garbage collector's limit: the function's memory less a

@@ -54,10 +54,10 @@ type Reads struct {
 	PerDay    int `env:"SUME_READS_PER_DAY" envDefault:"10000"`  // of all runs together, UTC day
 }
 
-// Database says how to reach the database. If URL is set, nothing else counts.
-// Otherwise SecretID names a secret with the login; Host, Port and Name fill in
-// what the secret does not have. Otherwise Auth is DatabaseAuthIAM, and Host,
-// Name and User are set.
+// Database says how to reach the database. If URL is set, the other fields but
+// MaxConns are ignored. Otherwise, if SecretID is set, that secret has the
+// login, and Host, Port and Name fill in what it does not have. Otherwise Auth
+// is DatabaseAuthIAM, and Host, Name and User are set.
 type Database struct {
 	URL      string `env:"DATABASE_URL"` // holds a password: for no log and no error
 	SecretID string `env:"DATABASE_SECRET_ID"`

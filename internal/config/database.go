@@ -42,11 +42,11 @@ func (e *Errors) database(d Database) {
 	}
 }
 
-// ParseURL parses a connection string, without a network. It reports whether
-// every server in it is on this machine. Beyond that it refuses each sslmode
-// that does not verify the server. The error is a ValueError and holds nothing
-// of the string, since any part of a string that does not parse can be a part
-// of the password.
+// ParseURL parses a connection string and uses no network. It reports whether
+// every server in it is on this machine. Otherwise it refuses each sslmode that
+// does not verify the server. The error is a ValueError. It holds no part of
+// the string, since each part of a string that does not parse can be a part of
+// the password.
 func ParseURL(raw string) (pc *pgxpool.Config, local bool, err error) {
 	pc, err = pgxpool.ParseConfig(raw)
 	var file *fs.PathError

@@ -9,8 +9,9 @@ import (
 var prefixes = []string{"DATABASE_", "MIGRATE_", "POLL_", "SUME_"}
 
 // Unknown returns one line that names the variables of an environment which
-// have one of our prefixes and which no function reads, with the known name
-// that is closest. It is empty if there is none. It holds no value.
+// have one of the product's prefixes and which no function reads, each with the
+// known name that is closest to it. It is empty if there is none. It holds no
+// value.
 func Unknown(environ []string) string {
 	known := Variables()
 	var lines []string

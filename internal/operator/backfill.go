@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Backfill makes rows due: JobIDs whatever their state, new ones too, finished
-// rows in States, and with Overdue pending rows in back-off.
+// Backfill makes rows due: those of JobIDs in any state, and new ids too; the
+// finished rows in States; and, with Overdue, the pending rows in back-off.
 type Backfill struct {
 	JobIDs         []string   `json:"job_ids"` // each once
 	States         []string   `json:"states"`  // never pending
@@ -57,9 +57,10 @@ func checkState(state string) string {
 	return ""
 }
 
-// Pace returns the time between two rows beyond the first hundred. It comes
-// from the request's own rate, else from the smaller of the minute limit and
-// the daily limit; 0 is no limit. Without any limit it is a second.
+// Pace returns the time from one row to the next, after the first hundred. It
+// comes from the request's own rate, or otherwise from the smaller of the
+// minute limit and the daily limit, where 0 means no limit. Without any limit
+// it is a second.
 func (b *Backfill) Pace(perMinute, perDay int) time.Duration {
 	if b.ReadsPerMinute > 0 {
 		return time.Minute / time.Duration(b.ReadsPerMinute)
@@ -83,6 +84,6 @@ type Backfilled struct {
 	Reopened   int // existing rows changed: reopened, or made due earlier
 
 	// Note names the states of the request that no row is in, and the states
-	// that there are; empty where each has a row.
+	// that exist. It is empty if each has a row.
 	Note string
 }

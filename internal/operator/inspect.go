@@ -16,7 +16,7 @@ const (
 // The alarm oldest-pending has the same threshold.
 const LongRunning = 24 * time.Hour
 
-// Inspect asks what the tables hold.
+// Inspect is a request to show what the tables hold.
 type Inspect struct {
 	JobIDs []string `json:"job_ids"` // rows to show, besides the overview; each once
 	Limit  int      `json:"limit"`   // rows of each list but Jobs, at most; 0: DefaultInspectLimit
@@ -65,7 +65,7 @@ type Inspection struct {
 // PendingJobs are the pending rows of an Inspection.
 type PendingJobs struct {
 	Due              int          `json:"due"`                // due and not leased
-	OldestDueSeconds float64      `json:"oldest_due_seconds"` // of the row that is overdue longest, at most a century
+	OldestDueSeconds float64      `json:"oldest_due_seconds"` // of the oldest of them, at most a century
 	OldestDue        []DueJob     `json:"oldest_due"`         // due, leased or not, oldest first, at most the limit
 	Leased           int          `json:"leased"`             // being read now
 	LongRunningTotal int          `json:"long_running_total"` // with a created_at more than LongRunning ago
@@ -74,11 +74,11 @@ type PendingJobs struct {
 	Failing          []FailingJob `json:"failing"`            // longest failing first, at most the limit
 }
 
-// DueJob is one due row. A row that stays in the list while others are read
+// DueJob is one due row. If a row stays in the list while others are read, it
 // cannot be claimed, or its lease is lost again and again.
 type DueJob struct {
 	JobID        string     `json:"job_id"`
-	DueSeconds   int64      `json:"due_seconds"` // since it is due, at most a century
+	DueSeconds   int64      `json:"due_seconds"` // since its due time, at most a century
 	LostLeases   int        `json:"lost_leases"`
 	LeasedUntil  *time.Time `json:"leased_until"` // null: no lease
 	LastPolledAt *time.Time `json:"last_polled_at"`
@@ -126,7 +126,7 @@ type JobRow struct {
 type UnfinishedSubmissions struct {
 	Submissions      []Unfinished `json:"submissions"` // oldest first, at most the limit
 	SubmissionsTotal int          `json:"submissions_total"`
-	SubmissionsStuck int          `json:"submissions_stuck"` // of these, sent over ten minutes ago, or unrecorded
+	SubmissionsStuck int          `json:"submissions_stuck"` // of these, without an answer for config.StuckAfter, or unrecorded
 }
 
 // Unfinished is one order whose job is not recorded yet. The same order, sent to

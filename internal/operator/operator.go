@@ -30,8 +30,8 @@ type Table interface {
 	Stop(ctx context.Context, s Stop) (Stopped, error)
 }
 
-// InvalidRequest says on one line, beginning with the field, why a request is
-// refused that only the table shows to be wrong. Nothing was changed.
+// InvalidRequest is the error of a request that is invalid because of what the
+// table holds. It is one line that begins with the field. Nothing was changed.
 type InvalidRequest string
 
 func (r InvalidRequest) Error() string { return string(r) }

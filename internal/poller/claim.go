@@ -47,8 +47,8 @@ func (r *run) allowed(now time.Time) allowance {
 	return allowance{rows: max(0, min(rows, maxReads-r.quota.day.Reads)), at: at, reason: StoppedDailyLimit}
 }
 
-// claim asks for rows and starts their reads. Where the quota is tight, it also
-// counts the pending jobs, before the first of these reads.
+// claim asks for rows and starts their reads. If the quota is tight, it counts
+// the pending jobs before the first of these reads.
 func (r *run) claim(now time.Time, rows int) {
 	maxReads, _ := r.quota.maxReads(now)
 	l := r.leases.add(now.Add(r.settings.Lease))
@@ -119,8 +119,8 @@ func (r *run) askDay() {
 	})
 }
 
-// ask puts the seeker's question to the table. The loop calls what it returns,
-// with an error too.
+// ask runs one of the seeker's queries in the background. The loop calls the
+// function that it returns, also after an error.
 func (r *run) ask(question func(context.Context) (func(), error)) {
 	r.seeker.busy = true
 	r.background(func(ctx context.Context) func() {

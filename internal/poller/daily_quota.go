@@ -67,9 +67,9 @@ func (q *dailyQuota) above(now time.Time) bool {
 	return float64(q.day.Reads) > q.paceLine(now)
 }
 
-// maxReads returns what the day's reads may reach by a claim now; negative
-// where there is no daily limit. Where that allows no read now, at is when it
-// will allow one.
+// maxReads returns up to which count of the day's reads a claim may go now;
+// negative without a daily limit. If that allows no read now, at is when it
+// will.
 func (q *dailyQuota) maxReads(now time.Time) (reads int, at time.Time) {
 	if q.limit == 0 {
 		return -1, time.Time{}
@@ -106,9 +106,9 @@ func (q *dailyQuota) tight(now time.Time) bool {
 // done once per run.
 func (q *dailyQuota) needsPending(now time.Time) bool { return q.pending < 0 && q.tight(now) }
 
-// stretch returns the interval at which each pending job can be read with what
-// is left of the day, and from midnight on at the next day's rate. It is zero
-// where the quota is not tight.
+// stretch returns the interval at which the daily quota is enough to read each
+// pending job until midnight, and from then on with the next day's quota. It is
+// zero if the quota is not tight.
 func (q *dailyQuota) stretch(now time.Time) time.Duration {
 	if !q.tight(now) || q.pending < 1 {
 		return 0

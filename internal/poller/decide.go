@@ -6,14 +6,14 @@ const (
 	backoffJitter  = 0.25           // may only add
 	intervalJitter = 0.10           // may only add
 	retryAfterMax  = 24 * time.Hour // no Retry-After holds up a paid job for longer
-	goneAnswers    = 8              // so many answers of 404 or 410 …
-	goneTime       = time.Hour      // … over at least this time, and never a good one: not_found
+	goneAnswers    = 8              // answers of 404 or 410, …
+	goneTime       = time.Hour      // … over at least this time, and no good answer ever: not_found
 )
 
-// decide returns what one read means for its row. It is the only place that
-// knows the rules, and a pure function. err is nil for a well-formed answer,
-// stretch is the daily quota's (0 for none), random is a number in [0, 1) for
-// the jitter. Errors that concern every row, 401 and 429, do not come here.
+// decide returns what one read means for its row. It is a pure function, and
+// the only place with these rules. err is nil for a well-formed answer, stretch
+// is the daily quota's (0 for none), random is a number in [0, 1) for the
+// jitter. Errors that concern every row, 401 and 429, do not come here.
 func (s Settings) decide(job Job, lease LeaseID, a Answer, err *ReadError, stretch time.Duration, random float64) Settlement {
 	out := Settlement{JobID: job.ID, Lease: lease, Polled: true}
 	out.Backoff = s.backoff(job, 0, stretch, random)
@@ -34,9 +34,10 @@ func (s Settings) decide(job Job, lease LeaseID, a Answer, err *ReadError, stret
 }
 
 // longRunning returns the shortest interval for a job that has been read many
-// times, 0 for any: a share of its age. Its end is then known late by half a
-// hundredth of the time it took, and a job that never finishes does not use up
-// the daily quota. Where the age is not known, the reads give an estimate.
+// times: a two-hundredth of its age. 0 means that any interval will do. The end
+// of such a job is noticed with a delay of at most 0.5 % of its age, and a job
+// that never finishes does not use up the daily quota. If the age is not known,
+// it is estimated from the number of reads.
 func (job Job) longRunning(interval time.Duration) time.Duration {
 	const (
 		after = 100 // reads
@@ -75,9 +76,10 @@ func (s Settlement) refused(e WriteError) Settlement {
 	}
 }
 
-// backoff doubles with each error in a row, up to the longest back-off, jitter
-// included. After a day of nothing but errors the longest back-off is 6 h, or
-// BackoffMax where that is longer. Retry-After and the stretch may ask for more.
+// backoff returns the back-off after an error. It doubles with each error in a
+// row, up to BackoffMax, which includes the jitter. After a day of nothing but
+// errors the bound is 6 h, or BackoffMax if that is longer. Retry-After and the
+// stretch may ask for more.
 func (s Settings) backoff(job Job, retryAfter, stretch time.Duration, random float64) time.Duration {
 	const first = 15 * time.Second
 	longest := s.BackoffMax

@@ -6,36 +6,37 @@ import (
 )
 
 const (
-	// downStreak errors in a row, of the kind that a dead API causes, end the
-	// run.
+	// A run ends after downStreak read errors in a row for which the API itself
+	// may be the cause.
 	downStreak = 20
-	// suspectsMax rows with 403 before any other answer, or with 401 in a row,
-	// mean that the key is refused.
+	// The key counts as refused after suspectsMax rows with 403 before any
+	// other answer, or with 401 in a row.
 	suspectsMax = 5
 )
 
 // guard finds out from the answers of a run whether the API is down, whether it
-// refuses the key, or whether only single rows have an error.
+// refuses the key, or whether an error concerns one row only.
 //
 // A 403 before any other answer, and a 401 after the key was accepted, can be
-// the row's or the key's. Such reads are kept as suspects. Five of them mean the
-// key. Another answer before that means the rows. For a 401 it must be the
-// answer of a read that began later: one that was in flight may have been
-// accepted before the key was revoked.
+// the row's or the key's. Such reads are kept as suspects. Five suspects mean
+// that the key is refused. If another answer comes before that, the suspects
+// are errors of their rows. After a 401, only the answer to a read that began
+// later counts: an earlier read may have been accepted before the key was
+// revoked.
 type guard struct {
 	suspects []read
 	answered bool // the API has given another answer than 401, 403 or 429
 	accepted bool // the API has accepted the key
 
-	streak int             // errors in a row of the kind that a dead API causes
+	streak int             // read errors in a row for which the API may be the cause
 	lost   map[uint64]bool // lost connections that the streak counts
 }
 
-// verdict is what the guard says of one answer.
+// verdict is the guard's decision about one answer.
 type verdict int
 
 const (
-	ofRow      verdict = iota // the answer, good or not, concerns its row
+	ofRow      verdict = iota // the answer, good or not, is about its row
 	suspect                   // kept until more is known
 	keyRefused                // no job can be read with this key
 )
@@ -88,9 +89,9 @@ func (g *guard) clearBefore(then time.Time) (cleared []read) {
 	return cleared
 }
 
-// apiDown reports whether so many reads in a row got no sign of the API that it
-// counts as down. Any JSON answer below 500 ends the streak. A lost connection
-// counts once, however many reads it carried.
+// apiDown records an answer and reports whether the API counts as down: after
+// downStreak errors in a row. Any JSON answer below 500 ends the streak. A lost
+// connection counts once, however many reads were lost with it.
 func (g *guard) apiDown(err *ReadError) bool {
 	if err.fromAPI() || err.Class == RateLimited || err.Class == Unauthorized {
 		g.streak, g.lost = 0, nil

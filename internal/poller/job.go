@@ -22,8 +22,8 @@ type Job struct {
 	Answered          bool          // an earlier read got a well-formed answer
 	ConsecutiveErrors int           // errors since the last good answer
 	Failing           time.Duration // since the first of them; 0 where there is none
-	NotFound          int           // answers of 404 and 410 among them
-	LostLeases        int           // leases of this row that expired unsettled, in a row
+	NotFound          int           // answers of 404 and 410 among these errors
+	LostLeases        int           // leases in a row that expired before the row was settled
 	Polls             int           // reads that got an HTTP answer
 	Age               time.Duration // since created_at; 0 where the row has none
 }
@@ -45,12 +45,12 @@ type Settlement struct {
 	Final    []byte        // the terminal answer, JSON; finished rows only
 }
 
-// Release names one leased row that is given back: unread, or read without an
-// answer that concerns it.
+// Release names a leased row to release: it was not read, or its answer was
+// about all rows.
 type Release struct {
 	JobID  string
 	Lease  LeaseID
-	Unread bool // its read never started: the daily quota gets it back, and the row keeps its place
+	Unread bool // its read never started: the read goes back to the daily quota, and the row keeps its place
 }
 
 // Outcome is how one settlement or release ended.

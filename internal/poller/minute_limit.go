@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// From a run's first read until an answer gives the limit, at most probeFew
-	// more may be in flight. A read that has been in flight for probeSlow does
-	// not count any more: a few slow answers must not delay the rest.
+	// As long as no answer of a run has stated the API's limit, at most
+	// probeFew reads are in flight. A read that has been in flight for
+	// probeSlow does not count: a few slow answers must not delay the rest.
 	probeFew  = 8
 	probeSlow = time.Second
 )
@@ -63,7 +63,7 @@ func (m *minuteLimit) end(now time.Time) {
 // update takes the limit that an answer's headers give. A nil window means that
 // the API sets no limit.
 func (m *minuteLimit) update(now time.Time, w *Window) {
-	const sameWindow = 2 * time.Second // two answers of one window may place its end so far apart
+	const sameWindow = 2 * time.Second // how far apart two answers may put the end of the same window
 	now = now.Round(0)
 	if w == nil {
 		if !m.known {
@@ -111,7 +111,8 @@ func (m *minuteLimit) refused(now time.Time, retryAfter time.Duration, w *Window
 func (m *minuteLimit) allow(now time.Time) (reads int, at time.Time) {
 	now = now.Round(0)
 	if m.checkedAt.Sub(now) > time.Minute {
-		// The clock was set back: the recorded times would last that much longer.
+		// The clock was set back: the recorded times would block reads for that
+		// much longer.
 		*m = minuteLimit{perMinute: m.perMinute, inFlight: m.inFlight}
 	}
 	m.checkedAt = now
@@ -172,8 +173,8 @@ func (m *minuteLimit) ofSandbox(now time.Time) (int, time.Time) {
 		return math.MaxInt, time.Time{}
 	}
 	// The times are wall-clock times, and a synchronized clock can be set
-	// forward by up to 128 ms at once: without slack, reads would come too early
-	// by as much.
+	// forward by up to 128 ms at once. Without this margin, reads would come
+	// too early by that much.
 	const minute = time.Minute + 250*time.Millisecond
 	over := 0
 	for over < len(m.ends) && !now.Before(m.ends[over].Add(minute)) {

@@ -1,17 +1,17 @@
 // Package poller follows bought video jobs until they are finished. A run
 // claims due rows under a lease, reads each job from the Sume API, decides what
 // the answer means, and settles the row. It goes on until nothing is due or its
-// time is over.
+// time budget is used up.
 //
 // One goroutine, the loop of [Poller.Run], owns the state of a run. That state
 // is split into parts: the seeker (what to claim, and when), the writer (what
-// to write, and when), the guard (is it the row, the key or the API?), the
-// leases, the minute limit and the daily quota. Each part is a value whose
-// methods take the time and return a decision; the run carries it out.
+// to write, and when), the guard (whether an error concerns one row, the key or
+// the API), the leases, the minute limit and the daily quota. The methods of a
+// part take the current time and return a decision, which the run carries out.
 //
 // The package imports no other package of this module. The table and the API
 // are the interfaces [Table] and [Reader], which internal/postgres and
-// internal/sume implement. Durations, never instants, cross these interfaces:
+// internal/sume implement. They pass durations and no points in time, because
 // only the database's clock decides what is due.
 package poller
 
@@ -40,10 +40,10 @@ func New(s Settings, log *slog.Logger) *Poller {
 	}
 }
 
-// Run claims, reads and settles until nothing is due or the time is over. The
-// time budget, the reserve and elapsed_seconds count from started, the start of
-// the invocation; ctx's deadline is the function's. The summary is valid in
-// every case. An error is a *RunError.
+// Run claims, reads and settles until nothing is due or the time budget is used
+// up. The time budget, the reserve and elapsed_seconds count from started, the
+// start of the invocation; ctx's deadline is the function's. The summary is
+// valid in every case. An error is a *RunError.
 func (p *Poller) Run(ctx context.Context, table Table, api Reader, started time.Time, sum Summary) (Summary, error) {
 	r := p.newRun(ctx, table, api, started, sum)
 	defer r.cancel()

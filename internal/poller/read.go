@@ -18,9 +18,9 @@ type read struct {
 	ended  time.Time
 }
 
-// begin starts the read of a claimed row. It gives the row back where the run
-// has stopped, the lease would not outlast the read, or the API has set a limit
-// since the claim was sent.
+// begin starts the read of a claimed row. It releases the row if the run has
+// stopped, if the lease would expire before the read's timeout, or if the API
+// has set a limit since the claim was sent.
 func (r *run) begin(now time.Time, job Job, l *lease) {
 	allowed, _ := r.minute.allow(now)
 	if r.sum.Stopped != "" || allowed <= 0 || l.end.Sub(now) <= r.settings.RequestTimeout {
@@ -50,8 +50,8 @@ func (r *run) status(ctx context.Context, id string) (a Answer, err error) {
 	return r.api.Status(ctx, id)
 }
 
-// answered takes a read that has ended. An error that concerns every row gives
-// the row back; everything else is settled.
+// answered takes a read that has ended. If the error concerns every row, it
+// releases the row. Otherwise it settles it.
 func (r *run) answered(now time.Time, job Job, l *lease, a Answer, err error, took time.Duration) {
 	r.minute.end(now)
 	r.seeker.slotFree(now)

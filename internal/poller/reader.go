@@ -10,9 +10,9 @@ import (
 // Reader reads one job from the API.
 type Reader interface {
 	// Status reads a job. Any error is a *ReadError, except where ctx was
-	// cancelled for another reason than its deadline: then it wraps ctx's
-	// error. Answer.Window and Answer.Age are set, with an error too, where the
-	// answer's headers gave them. Status never sends an id that cannot be one.
+	// canceled for another reason than its deadline: then it wraps ctx's error.
+	// Answer.Window and Answer.Age are set if the answer's headers have them,
+	// also beside an error. Status sends nothing if jobID cannot be a job's id.
 	Status(ctx context.Context, jobID string) (Answer, error)
 }
 
@@ -23,7 +23,7 @@ type Answer struct {
 	NextPoll time.Duration // the interval that the answer asks for; 0 where it names none
 	Body     []byte        // the answer's JSON as received; may hold signed URLs
 	Window   *Window
-	Age      time.Duration // how long a cache says that it has kept the answer; 0 where none says so
+	Age      time.Duration // how long a cache has kept the answer, by its header; 0: no cache
 }
 
 // Window is the API's limit, from the RateLimit headers of one answer.
@@ -37,7 +37,7 @@ type Window struct {
 // and the first word of last_error.
 type Class string
 
-// Classes of read errors. WriteRefused is the class of a write error: it is
+// Classes of read errors. WriteRefused is the class of a write error, which is
 // counted with them.
 const (
 	HTTP5xx      Class = "http_5xx"

@@ -48,8 +48,8 @@ func (p *Poller) newRun(ctx context.Context, table Table, api Reader, started ti
 	return r
 }
 
-// loop starts what can be started, then waits for the first of: an event, the
-// next thing due by time, the end of the invocation.
+// loop starts what can be started. Then it waits for an event, the next time to
+// act, or the end of the invocation, whichever comes first.
 func (r *run) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -120,7 +120,8 @@ func (w *waker) at(t time.Time) {
 	}
 }
 
-// endedBy tells a deadline from a cancellation.
+// endedBy returns why the invocation's context ended, as a reason of the
+// summary.
 func (r *run) endedBy() string {
 	if errors.Is(context.Cause(r.ctx), context.DeadlineExceeded) {
 		return StoppedBudget
@@ -143,7 +144,7 @@ func (r *run) fail(kind, reason string, err error) {
 	r.stop(reason)
 }
 
-// idle reports whether nothing is under way and nothing waits to be written.
+// idle reports whether nothing is in flight and nothing waits to be written.
 func (r *run) idle() bool {
 	return r.minute.inFlight == 0 && !r.seeker.busy && r.writer.idle() && len(r.guard.suspects) == 0
 }

@@ -3,10 +3,10 @@ package poller
 import "time"
 
 // seeker decides when a run claims, when it looks for the next due row, and
-// when nothing more is to be done.
+// when it stops.
 type seeker struct {
 	until time.Time // nothing is claimed after
-	slots int       // so many free slots are worth a claim
+	slots int       // how many free slots are worth a claim
 	busy  bool      // a claim, a look or a question for the day's reads is under way
 
 	dueAt       time.Time // no row is known to be due before
@@ -42,7 +42,7 @@ type step struct {
 // allowance is how many rows may be claimed now.
 type allowance struct {
 	rows   int
-	at     time.Time // where rows is 0: when that can change; zero: not by itself
+	at     time.Time // if rows is 0: when that can change; zero: only after another event
 	reason string    // where rows is 0: why the run stops if that is too late
 }
 
@@ -78,8 +78,8 @@ func (s *seeker) claim(now time.Time, a allowance, inFlight int, idle bool) step
 }
 
 // outOfReads waits until reads are allowed again, or stops a run whose time
-// budget ends before that. It first checks whether anything is due at all, where
-// that makes a difference.
+// budget ends before that. If it matters, it first checks whether anything is
+// due at all.
 func (s *seeker) outOfReads(now time.Time, a allowance, idle bool) step {
 	if a.at.IsZero() || !idle {
 		return step{at: a.at}
@@ -124,7 +124,7 @@ func (s *seeker) look(now time.Time) {
 // looked takes the answer of a look: the next row is due in this time. ok is
 // false where there is no pending row.
 func (s *seeker) looked(now time.Time, in time.Duration, ok bool) {
-	const lookEvery = 10 * time.Second // new rows stay unnoticed for so long at most
+	const lookEvery = 10 * time.Second // a new row is noticed after this time at the latest
 	s.lookBy = now.Add(lookEvery)
 	s.overdue = ok && in <= 0
 	if !ok {
@@ -149,8 +149,8 @@ func (s *seeker) dueBy(t time.Time) {
 }
 
 // slotsWanted is how many free slots are worth a claim at once. A claim that
-// counts its reads is two statements: with this many rows they and the settle's
-// share stay below a tenth of a statement per read.
+// counts its reads is two statements. With this many rows, these two and the
+// settle add up to less than a tenth of a statement for each read.
 func slotsWanted(concurrency int) int { return max(1, min(24, concurrency/4)) }
 
 func earlier(a, b time.Time) time.Time {

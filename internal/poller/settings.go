@@ -2,7 +2,7 @@ package poller
 
 import "time"
 
-// Settings are the numbers of the rules, from the environment.
+// Settings are the numbers that the rules use. They come from the environment.
 type Settings struct {
 	Budget          time.Duration // nothing is claimed later than this after the run began
 	Concurrency     int           // reads in flight at most
@@ -23,10 +23,11 @@ const (
 	// batchBytes limits the terminal answers of a batch that has more than one,
 	// so that it is written well within the time for a write.
 	batchBytes = 2 << 20
-	// Nothing is claimed while terminal answers of this size wait to be
-	// written: they use memory, and their leases get older.
+	// Nothing is claimed while terminal answers of this size together wait to
+	// be written: they use memory, and their leases may expire.
 	unwrittenMax = 8 << 20
-	// While batchesInFlight batches are written, the next one fills.
+	// At most batchesInFlight batches are written at the same time. Meanwhile
+	// the next one gets larger.
 	batchesInFlight = 2
 
 	// A claim waits until slotsWanted slots are free, or until one has been free

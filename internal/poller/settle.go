@@ -9,7 +9,7 @@ import (
 func (r *run) write(now time.Time, w *waker) {
 	quiet := r.minute.inFlight == 0
 	if quiet && !r.seeker.busy {
-		for _, s := range r.guard.clear() { // too few to mean the key
+		for _, s := range r.guard.clear() { // too few to show that the key is refused
 			r.conclude(now, s)
 		}
 	}
@@ -71,7 +71,7 @@ func (r *run) settledRow(now time.Time, s Settlement, result Result) {
 	r.leases.rowDone(s.Lease)
 	if result.Outcome == Written {
 		r.count(now, s, result.State)
-	} else if s.Class == WriteRefused { // the table refuses the error too: the lease expires
+	} else if s.Class == WriteRefused { // the table refuses to keep the error too: the row stays leased until the lease expires
 		r.sum.Errors[WriteRefused]++
 	} else {
 		r.leaseLost(s.JobID, result.Outcome)

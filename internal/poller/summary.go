@@ -13,11 +13,11 @@ const ModeScheduled = "scheduled"
 // Why a run stopped.
 const (
 	StoppedDrained        = "drained"         // nothing is due before the time budget ends
-	StoppedBudget         = "budget"          // the time is over, or due rows cannot be claimed
+	StoppedBudget         = "budget"          // the time budget is used up, or due rows cannot be claimed
 	StoppedRateLimited    = "rate_limited"    // the minute limit allows no read before the time budget ends
-	StoppedDailyLimit     = "daily_limit"     // the daily quota or the pace line does not
+	StoppedDailyLimit     = "daily_limit"     // the daily quota or the pace line allows no read before the time budget ends
 	StoppedAPIUnavailable = "api_unavailable" // too many errors in a row, or a refused key
-	StoppedCanceled       = "canceled"        // from outside, or by a database error
+	StoppedCanceled       = "canceled"        // canceled from outside, or a database error
 )
 
 // Summary is the result of a run: its answer, and the source of its log line
@@ -47,8 +47,8 @@ type Counts struct {
 	Registered  int            `json:"registered"`
 	Reopened    int            `json:"reopened"`
 
-	// For the metrics: every read that was begun, and how late each was, in
-	// seconds past its due time at the claim.
+	// For the metrics: the reads that were started, and for each the seconds
+	// from its due time to its claim.
 	Reads int       `json:"-"`
 	Late  []float64 `json:"-"`
 }

@@ -13,8 +13,9 @@ type Table interface {
 
 // Queue hands out rows and takes them back. Its methods may be called at the
 // same time. Each call can be repeated after an error, and an error means that
-// the answer is unknown: the database may have done the work. A row that the
-// table refuses to change is no error, and never stops the other rows.
+// the answer is unknown: the database may have done the work. If the table
+// refuses to change a row, that is not an error of the call, and never stops
+// the other rows.
 type Queue interface {
 	// Claim leases due rows, at most r.Limit of them.
 	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
@@ -23,9 +24,9 @@ type Queue interface {
 	// results at the beginning of the batch are returned. A row that was
 	// refused is not claimed again in this run.
 	Settle(ctx context.Context, batch []Settlement) ([]Result, error)
-	// Release makes rows due at once with nothing counted, and gives their
-	// unread reads back to the daily quota of that date. Rows that were read go
-	// behind all other due rows.
+	// Release makes rows due at once and counts nothing. For each unread row,
+	// it gives a read back to the daily quota of that date. Rows that were read
+	// go behind all other due rows.
 	Release(ctx context.Context, date string, rows []Release) ([]Result, error)
 }
 
@@ -70,9 +71,9 @@ type Day struct {
 type Backlog struct {
 	Pending          int
 	Due              int           // pending, due and not leased
-	OldestDue        time.Duration // how late the latest of them is
-	Failing          int           // pending with nothing but errors for over 30 minutes
+	OldestDue        time.Duration // for how long the oldest of them has been due
+	Failing          int           // pending, with nothing but errors for config.FailingAfter
 	OldestPending    time.Duration // age by created_at, else since last_polled_at
-	StuckSubmissions int           // sent ten minutes ago and not answered, or bought and refused by the table
+	StuckSubmissions int           // without an answer for config.StuckAfter, or bought and refused by the table
 	ReadsToday       int
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// warnings logs what a person should see, some of it once per run only.
+// warnings logs what a person should see. Some warnings are logged once per run
+// only.
 type warnings struct {
 	log          *slog.Logger
 	announcement bool // a refused announcement was logged

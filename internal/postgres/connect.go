@@ -25,7 +25,7 @@ import (
 const (
 	connectTimeout = 4 * time.Second // of one attempt, where the connection string names none
 	pingTimeout    = 2 * time.Second // of a connection that has been idle
-	driverDefault  = 2 * time.Minute // the driver's own, where nobody named one
+	driverDefault  = 2 * time.Minute // the driver's default
 )
 
 // Connect opens a pool on the database that cfg names, and its first connection, so

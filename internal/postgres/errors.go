@@ -55,7 +55,7 @@ func Transient(err error) bool {
 
 // Refused reports whether the server rejected what a statement writes, because
 // of a constraint, a trigger, a rule or a value. Every error of the server
-// counts, except the classes that stand for the infrastructure.
+// counts, except those of the infrastructure's classes.
 func Refused(err error) bool {
 	code := SQLState(err)
 	if len(code) != 5 {
@@ -73,9 +73,9 @@ func Refused(err error) bool {
 	return true
 }
 
-// MaybeOneRow reports whether one row may be the cause of an error of the
-// infrastructure's classes: its trigger raises the error, or waits for a lock.
-// The connection is still open.
+// MaybeOneRow reports whether one row may be the cause of an error that looks
+// like one of the infrastructure: the row's trigger may raise it, or wait for a
+// lock. After such an error the connection is still open.
 func MaybeOneRow(err error) bool {
 	code := SQLState(err)
 	switch code {
@@ -98,7 +98,7 @@ func TriggerFunction(err *pgconn.PgError) string {
 	return ""
 }
 
-// Explain adds to an error that lasts what to do about it.
+// Explain adds the cure to an error that would occur again.
 func Explain(err error) error {
 	if SQLState(err) == "25006" {
 		return fmt.Errorf("the database takes no writes here: connect to its writer, not to a replica, and leave default_transaction_read_only off: %w", err)

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// The kinds of error that an order can end with. Every error of Parse and
-// Submit wraps exactly one of them and begins with its name. The only exception
-// is an error of a Poster that could not begin to send, which is returned as it
-// is.
+// The kinds of error of an order. Every error of Parse and Submit wraps exactly
+// one of them and begins with its name, with one exception: if a Poster could
+// not begin to send, its error is returned as it is.
 var (
 	ErrPayload      = errors.New("payload")      // an invalid order; nothing was written or sent
 	ErrRefused      = errors.New("refused")      // the key's intent forbids it; nothing was sent
@@ -35,7 +34,8 @@ const (
 	tooManyRequests = 429
 )
 
-// keyLifetime is how long the API is sure to know an idempotency key.
+// keyLifetime is the time for which the API is known to keep an idempotency
+// key.
 const keyLifetime = 24 * time.Hour
 
 // checkIntent returns an error if the key's submission forbids the order.
@@ -77,7 +77,7 @@ func retryable(status int) bool {
 	return true
 }
 
-// verdict says what to do after a post that brought no job.
+// verdict is what to do after a post that bought no job.
 type verdict int
 
 const (

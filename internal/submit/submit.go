@@ -1,16 +1,16 @@
 // Package submit buys a video job and records it. One order is paid for once,
 // wherever a run is interrupted.
 //
-// Before the first post, the database is asked whether it would take a bought
-// job's row: with the same INSERT, rolled back. Then the intent is stored (the
-// idempotency key and the request, verbatim), and the request as the table
-// returns it is posted with that key. So every post of one key carries the same
-// bytes. The id of the bought job is stored with the submission at once, and from
-// then on the key is never posted again. The job's row and the acceptance are
-// written in one transaction. If the table refuses the row for good, the
-// submission is unrecorded; sending the order again then only tries to record
-// it. Two concurrent runs may both post: the API answers both with the one job
-// that it bills.
+// Before the first post, the job's row is inserted and rolled back, to see
+// whether the table would accept it. Then the intent is stored (the idempotency
+// key and the request, verbatim), and the request as the table returns it is
+// posted with that key. So every post of one key carries the same bytes. The id
+// of the bought job is stored with the submission at once, and from then on the
+// key is never posted again. The job's row and the acceptance are written in
+// one transaction. If the table refuses the row for good, the submission is
+// unrecorded; sending the order again then only tries to record it. Two
+// concurrent runs may both post: the API answers both with the one job that it
+// bills.
 //
 // The package holds the rules. It reaches the tables and the API through Store
 // and Poster.
@@ -49,7 +49,7 @@ type Answer struct {
 	Hit   bool   // idempotency_hit: the API had this key already
 }
 
-// PostError is a post that brought no job.
+// PostError is the error of a post that bought no job.
 type PostError struct {
 	HTTPStatus int           // 0 if there is no complete answer
 	Code       string        // error.code; may be empty

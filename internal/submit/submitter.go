@@ -19,11 +19,12 @@ type Submitter struct {
 const (
 	longestRun     = time.Minute      // if the context has no deadline
 	longestBackoff = 16 * time.Second // the API allows ten posts a minute for one key
-	lookupTimeout  = 8 * time.Second  // of everything before the first write; a locked table is not waited for longer
+	lookupTimeout  = 8 * time.Second  // of everything before the first write, such as the wait for a locked table
 	minPostTime    = time.Second      // no post begins with less time left
 )
 
-// canRepeat ends the errors after which nothing can be bought twice.
+// canRepeat is the end of the errors after which the order can be sent again
+// and is not paid for twice.
 const canRepeat = "it is safe to send the order again"
 
 // Submit buys the job of an order, or returns the job that its key bought
@@ -177,7 +178,7 @@ func (r *run) wait(e *PostError) bool {
 	}
 }
 
-// fail stores the outcome of a run that brought no job and returns its error,
+// fail stores the outcome of a run that bought no job and returns its error,
 // which wraps e.
 func (r *run) fail(e *PostError) (Result, error) {
 	outcome := Outcome{State: Sending, HTTPStatus: e.HTTPStatus, Unanswered: r.unanswered, LastError: e.Error()}

@@ -11,7 +11,7 @@ import (
 type WriteError struct {
 	JobID      string // bought and not recorded; empty if nothing was sent
 	SQLState   string // empty: there was no error, but the row is not there or would never be read
-	Table      string // this and the next three: what the server names
+	Table      string // this and the next three: as the server names them
 	Column     string
 	Constraint string
 	Function   string // the innermost PL/pgSQL function, mostly a trigger's

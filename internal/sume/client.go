@@ -1,11 +1,12 @@
 // Package sume is the client of the Sume API: one free read of a job's status,
 // and the one paid post that buys a job.
 //
-// It turns each response into the types of the packages that ask: a well-formed
-// one into poller.Answer, anything else into a poller.ReadError with its class
-// (for the post: a submit.PostError). The key goes to the configured host only: no
-// redirect is followed, and every URL is the configured base with an escaped id
-// behind it. No error of this package holds a URL, a key or a body.
+// It returns the types of the packages that use it. A read returns a
+// poller.Answer if the response is well-formed, and otherwise a
+// poller.ReadError with its class. A post returns a submit.Answer or a
+// submit.PostError. The key goes to the configured host only: no redirect is
+// followed, and every URL is the configured base with an escaped id behind it.
+// No error of this package holds a URL, a key or a body.
 package sume
 
 import (
@@ -80,8 +81,8 @@ const maxIdle = 256
 
 func (c *Client) newTransport(cfg Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
-	// Find a dead connection early: every read on it is lost. The rest of the
-	// timeout is for sending those reads once more.
+	// Find a dead connection early, because every read on it is lost. Then
+	// there is time left to send these reads once more.
 	silence := min(5*time.Second, cfg.Timeout/3)
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,

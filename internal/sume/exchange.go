@@ -17,9 +17,9 @@ var (
 )
 
 const (
-	// maxSent is how often one request may be sent. net/http repeats a GET by
-	// itself each time a kept connection dies under it; once is enough. A request
-	// that the server refused unprocessed does not count.
+	// maxSent is how often one request may be sent. net/http repeats a GET each
+	// time its kept connection is lost. Here it may do that once. A request
+	// that the server refused without processing it does not count.
 	maxSent = 2
 	// The pause before a refused request is sent again doubles.
 	minPause = 10 * time.Millisecond

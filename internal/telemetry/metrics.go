@@ -19,9 +19,9 @@ const (
 
 // Names of the metrics.
 const (
-	Reads                = "Reads"                // reads begun
+	Reads                = "Reads"                // reads started
 	Finished             = "Finished"             // jobs finished
-	FinishedBadly        = "FinishedBadly"        // jobs finished in another state than a success
+	FinishedBadly        = "FinishedBadly"        // finished jobs that did not succeed
 	ReadErrors           = "ReadErrors"           // read errors other than 429
 	RateLimited          = "RateLimited"          // answers of 429
 	LatenessSeconds      = "LatenessSeconds"      // from the due time to the claim, of each read

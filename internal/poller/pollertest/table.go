@@ -15,7 +15,8 @@ import (
 	"sumepoller/internal/poller"
 )
 
-// longestLease is the longest lease there is. A lease that ends later counts as expired.
+// longestLease is the longest lease. A lease that ends later than that from now
+// counts as expired.
 const longestLease = 15 * time.Minute
 
 // Row is one row of a Table.

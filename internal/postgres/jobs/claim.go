@@ -25,8 +25,8 @@ var (
 // leased until the lease expires.
 var errTooMany = errors.New("more rows came back than were asked for")
 
-// Claim implements poller.Queue. A lease that was asked for before first gets
-// the rows that it has. Only if there are none, other rows are leased.
+// Claim implements poller.Queue. If the lease was asked for before, Claim first
+// returns the rows that it has. Only if there are none, it leases other rows.
 func (s *Store) Claim(ctx context.Context, r poller.ClaimRequest) (poller.Claimed, error) {
 	again := s.progress.ask(r)
 	var got poller.Claimed

@@ -1,6 +1,6 @@
--- The rows to claim, locked. Each condition stands under the lock and the limit:
--- rows that are not claimable would otherwise fill the batch. Why each condition
--- has its form: docs/design.md, "Statements and the planner".
+-- The rows to claim, locked. Each condition is inside the locked and limited
+-- statement: otherwise rows that are not claimable would fill the batch. Why
+-- each condition has its form: docs/design.md, "Statements and the planner".
 WITH due AS MATERIALIZED (
     SELECT ctid AS row_at, job_id,
            -- This claim was sent before and its answer was lost: its reads are

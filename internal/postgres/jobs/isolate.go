@@ -33,10 +33,10 @@ func (s *Store) leaseWritable(ctx context.Context, q claimQuery) (leased, error)
 	return got, nil
 }
 
-// leaseApart finds the rows that make a claim fail with the error cause. It blames
-// them for an error of the infrastructure's classes only if other rows are leased
-// beside or behind them. A lock timeout is always theirs: a claim waits for no
-// lock but a trigger's.
+// leaseApart finds the rows that make a claim fail with the error cause. If
+// that is an error of the infrastructure's classes, the rows count as the cause
+// only if other rows can be leased. They are always the cause of a lock
+// timeout: a claim waits for no lock but a trigger's.
 func (s *Store) leaseApart(ctx context.Context, q claimQuery, cause error) (leased, error) {
 	none := q
 	none.Limit = 0
@@ -68,8 +68,8 @@ func (s *Store) leaseApart(ctx context.Context, q claimQuery, cause error) (leas
 	return got, nil
 }
 
-// maxSuspects bounds the rows that are excluded on suspicion. If so many fail,
-// the rows are not the cause.
+// maxSuspects bounds the rows that are excluded on suspicion. If more rows
+// fail, the rows are not the cause.
 const maxSuspects = 64
 
 // leaseBehind claims without the refused rows. If that leases nothing, it includes

@@ -9,7 +9,8 @@ import (
 	"sumepoller/internal/postgres/statement"
 )
 
-// How often a claim looks at every due row, also at those below the bound.
+// How often a claim sweeps: looks at every due row, also at those below the
+// bound.
 const (
 	sweepEvery = 5 * time.Second
 	sweepShare = 40 // the pause between two sweeps, in durations of one sweep
@@ -70,7 +71,8 @@ func (p *progress) begin(now time.Time) walk {
 }
 
 // end moves the bound after a claim. last is the greatest due time that it got,
-// full means that it got all that it might have.
+// full means that it got as many rows as it could: what it asked for, or what
+// the daily quota allowed.
 func (p *progress) end(w walk, now time.Time, last *int64, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

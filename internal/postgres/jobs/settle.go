@@ -55,8 +55,9 @@ func (s *Store) settlePart(ctx context.Context, batch []poller.Settlement) ([]po
 	return s.settleHalves(ctx, batch)
 }
 
-// settleHalves settles a batch that failed in two parts. It blames a row for an
-// error of the infrastructure's classes only if other rows are written beside it.
+// settleHalves settles a batch that failed in two parts. If that was an error
+// of the infrastructure's classes, a row counts as the cause only if other rows
+// can be written.
 func (s *Store) settleHalves(ctx context.Context, batch []poller.Settlement) ([]poller.Result, error) {
 	half := len(batch) / 2
 	first, failed := s.settlePart(ctx, batch[:half])
@@ -90,8 +91,8 @@ func (s *Store) refuseAll(batch []poller.Settlement, cause error) []poller.Resul
 // queue has no room.
 const queueFull = "54000"
 
-// unannounced adds the error that kept the announcements away to the first job
-// that was finished.
+// unannounced adds the error that prevented the announcements to the result of
+// the first finished job.
 func unannounced(batch []poller.Settlement, results []poller.Result, cause error) []poller.Result {
 	for i := range results {
 		if results[i].State != "" {

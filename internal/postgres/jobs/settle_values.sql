@@ -1,4 +1,5 @@
-        -- Ends the lease and keeps its id, the mark of a settled row.
+        -- Ends the lease and keeps its id, by which a repeated settlement finds
+        -- the row.
         leased_until = '-infinity',
         lost_leases  = 0,
         state        = h.state,

@@ -19,8 +19,9 @@ const (
 
 var outcomeSQL = statement.Read(files, "outcome")
 
-// keys are the rows of a batch, column by column. states holds the state that each
-// row will have, refused which settlements follow one that the table refused.
+// keys are the rows of a batch, column by column. states holds the state that
+// each row will have. refused marks the settlements that follow one that the
+// table refused.
 type keys struct {
 	ids, leases, states []string
 	refused             []bool
@@ -29,7 +30,7 @@ type keys struct {
 // write runs a statement that locks rows by their keys, and returns each row's
 // outcome. A row that is leased, locked by nobody else and still not written is
 // tried once more: it may have changed between the statement's snapshot and its
-// lock. After that, a trigger drops the write.
+// lock. If it is still not written, a trigger drops the write.
 func (s *Store) write(ctx context.Context, waiting, skipping string, k keys, args statement.Args) ([]poller.Result, error) {
 	results := make([]poller.Result, len(k.ids))
 	err := postgres.Retry(ctx, func() error {

@@ -104,8 +104,8 @@ func states(ctx context.Context, tx pgx.Tx) (counts map[string]int, exact bool, 
 
 var address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S*`)
 
-// redact prepares last_error for an answer. By rule it holds no URL; an answer is
-// passed on, so the rule is enforced here too.
+// redact prepares last_error for an answer. It should hold no URL. People pass
+// answers on, so this is enforced here too.
 func redact(lastError string) string {
 	const longest = 500
 	lastError = address.ReplaceAllString(lastError, "[url]")

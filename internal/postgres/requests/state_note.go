@@ -18,8 +18,8 @@ import (
 const maxNotedStates = 20
 
 // stateNote names the request's states that no row is in, and the states that
-// exist. It is empty if each has a row. Only if the selected rows do not answer
-// the question, it counts the table's states, within the bounds of an inspect.
+// exist. It is empty if each has a row. It counts the table's states, within
+// the bounds of an inspect, only if the selected rows are not enough to decide.
 //
 // In a table too large to be counted, a state may have rows that a limit or a
 // window left out. Such a state is not named.

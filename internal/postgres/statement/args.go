@@ -9,8 +9,8 @@ import (
 )
 
 // Args are the named arguments of a statement, as pgx.StrictNamedArgs are. They
-// replace the names only the first time that a statement is sent: to parse a claim
-// each time would cost two per cent of it.
+// replace the names only the first time that a statement is sent: each time
+// would add two per cent to the cost of a claim.
 type Args map[string]any
 
 // positional is a statement with $1 … and the argument names in that order.
