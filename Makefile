@@ -111,7 +111,7 @@ bench: go npm ## measure speed, delay and cost, eight minutes (ONLY=throughput, 
 .PHONY: lint
 lint: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## linters, and cfn-lint if it is installed
 	$(BIN)/golangci-lint run $(PROGRAM) ./infra/...
-	@$(MAKE) --no-print-directory lint-templates
+	@$(MAKE) --no-print-directory lint-words lint-templates
 
 .PHONY: fmt
 fmt: go $(BIN)/.golangci-lint-$(LINTER_VERSION) ## format the Go files as lint requires

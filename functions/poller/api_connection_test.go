@@ -32,7 +32,7 @@ func (s *stage) h2(t *testing.T, streams int, filter func(*sumetest.Conn) sumete
 }
 
 // One connection that carries 64 reads and is dropped costs none of them.
-func TestConnectionH2_Dropped(t *testing.T) {
+func TestConnection_H2Dropped(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(c *sumetest.Conn, last uint32){
 		"cut off": func(c *sumetest.Conn, _ uint32) { c.Drop() },
@@ -83,7 +83,7 @@ func (x *endsAfter) FromClient(c *sumetest.Conn, f *sumetest.Frame) bool {
 func (*endsAfter) FromServer(*sumetest.Conn, *sumetest.Frame) bool { return true }
 
 // A server that takes one stream at a time refuses the others unprocessed.
-func TestConnectionH2_OneStream(t *testing.T) {
+func TestConnection_H2OneStream(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.slow(10*time.Millisecond, 30*time.Millisecond)
@@ -103,7 +103,7 @@ func TestConnectionH2_OneStream(t *testing.T) {
 
 // A cache between function and API keeps each answer for an hour, but for
 // requests that want none.
-func TestConnectionCached(t *testing.T) {
+func TestConnection_CachedAnswers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var kept sync.Map

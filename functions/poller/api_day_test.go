@@ -9,10 +9,9 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// At any time of the day the runs of two sandboxes together take what the line
-// of an even day and a fifth of what it leaves allow: 40 reads of 200 at
-// midnight, 200 at the next.
-func TestDaysAllowanceHoldsOverTwoSandboxesAtAnyHour(t *testing.T) {
+// At any time of the day, two sandboxes together use as many reads as the pace line
+// allows: with a daily limit of 200, 40 at midnight and 200 at the next midnight.
+func TestDailyLimit_TwoSandboxes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		clock       string
@@ -22,7 +21,7 @@ func TestDaysAllowanceHoldsOverTwoSandboxesAtAnyHour(t *testing.T) {
 		"in the first minute": {"00:00:10", 40, 41, 2},
 		"at noon":             {"12:00:00", 120, 121, 2},
 		"in the last minutes": {"23:50:00", 198, 199, 2},
-		// Some jobs sleep already when the new day begins with a fifth of it.
+		// Some jobs already wait when the new day begins with a fifth of its limit.
 		"when midnight is near": {"23:59:56", 40, 241, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,11 +40,11 @@ ON CONFLICT (day) DO UPDATE SET reads = 200`)
 			before := s.api.Stats().Reads
 			for _, b := range []*sandbox{first, second, s.daily(t)} {
 				if got := b.tick(t); got.Stopped != poller.StoppedDailyLimit || got.Claimed > 0 || got.ReadsToday != 200 || got.DueRemaining != 50 {
-					t.Errorf("with the allowance used up: %+v", got)
+					t.Errorf("with the quota used up: %+v", got)
 				}
 			}
 			if more := s.api.Stats().Reads - before; more > 0 {
-				t.Errorf("%d reads with the allowance used up", more)
+				t.Errorf("%d reads with the quota used up", more)
 			}
 			s.spare(t)
 		})
@@ -57,8 +56,8 @@ func (s *stage) daily(t *testing.T) *sandbox {
 	return s.sandbox(t, "SUME_READS_PER_DAY=200", "POLL_BUDGET=2s")
 }
 
-// exhaust runs the sandboxes together, over and over, until neither reads any
-// more, twice in a row.
+// exhaust runs the sandboxes at the same time, again and again, until none of them
+// reads twice in a row.
 func (s *stage) exhaust(t *testing.T, sandboxes ...*sandbox) {
 	t.Helper()
 	for silent := 0; silent < 2; {
@@ -78,7 +77,8 @@ func (s *stage) exhaust(t *testing.T, sandboxes ...*sandbox) {
 	}
 }
 
-// share wants the reads within these bounds, counted right and evenly spread.
+// share checks that the reads are within these bounds, counted, and spread evenly
+// over the jobs.
 func (s *stage) share(t *testing.T, least, most, apart int) {
 	t.Helper()
 	seen := s.api.Stats()

@@ -15,13 +15,13 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestAPIThatIsDownCostsFewReadsAndIsFollowedAgainOnceItIsUp(t *testing.T) {
+func TestAPIDown_Errors(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]sumetest.Fault{
-		"503":               {Status: 503},
-		"HTML in its place": {Status: 200, Body: "<!doctype html><title>Back soon</title>"},
-		"resets":            {Break: sumetest.BreakReset},
-		"silence":           {Break: sumetest.BreakHang},
+		"503":          {Status: 503},
+		"HTML instead": {Status: 200, Body: "<!doctype html><title>Back soon</title>"},
+		"resets":       {Break: sumetest.BreakReset},
+		"silence":      {Break: sumetest.BreakHang},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,8 +41,8 @@ func TestAPIThatIsDownCostsFewReadsAndIsFollowedAgainOnceItIsUp(t *testing.T) {
 	}
 }
 
-// The address is there and nobody listens at it, until somebody does.
-func TestAPIWhosePortIsClosedCostsFewReadsAndIsFollowedAgainOnceItIsOpen(t *testing.T) {
+// The API refuses connections, and later accepts them.
+func TestAPIDown_PortClosed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	address, open := closedPort(t)
@@ -57,7 +57,7 @@ func TestAPIWhosePortIsClosedCostsFewReadsAndIsFollowedAgainOnceItIsOpen(t *test
 }
 
 // A host that accepts connections and does not speak TLS.
-func TestTimeoutWhileConnectingIsTheRowsAndThenTheAPIsTrouble(t *testing.T) {
+func TestAPIDown_ConnectTimeout(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,13 +76,13 @@ func TestTimeoutWhileConnectingIsTheRowsAndThenTheAPIsTrouble(t *testing.T) {
 	s.zero(t, held)
 }
 
-// recovers wants that the run down charged only rows that were read and held
-// none, and that all 2000 are followed to their end in good time.
+// recovers checks that the run down charged only rows that were read and leased
+// none, and that all 2000 jobs are finished soon after.
 func (s *stage) recovers(t *testing.T, b *sandbox, down poller.Summary, read func(id string) bool) {
 	t.Helper()
-	troubled := 0
+	failed := 0
 	for _, n := range down.Errors {
-		troubled += n
+		failed += n
 	}
 	rows := s.entries(t)
 	var spared []string
@@ -94,8 +94,8 @@ func (s *stage) recovers(t *testing.T, b *sandbox, down poller.Summary, read fun
 			spared = append(spared, id)
 		}
 	}
-	if len(rows)-len(spared) != troubled || troubled >= 200 {
-		t.Errorf("%d rows are charged, %d troubles were told", len(rows)-len(spared), troubled)
+	if len(rows)-len(spared) != failed || failed >= 200 {
+		t.Errorf("%d rows are charged, %d errors were counted", len(rows)-len(spared), failed)
 	}
 	s.zero(t, held)
 	b.times(t, 3)
@@ -116,8 +116,8 @@ func (b *sandbox) times(t *testing.T, n int) {
 	}
 }
 
-// closedPort returns an address whose port is taken and refuses connections,
-// and what begins to serve there.
+// closedPort returns an address that refuses connections and that no other program
+// can take, and a function that begins to serve there.
 func closedPort(t *testing.T) (address string, open func(http.Handler)) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

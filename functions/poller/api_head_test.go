@@ -15,8 +15,9 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field case 28.
-func TestDeadRowsAtTheHeadDoNotHoldUpTheFiftyBehindThem(t *testing.T) {
+// Rows that are dead at Sume and have the oldest due times must not hold up the
+// rows behind them.
+func TestFairness_DeadRowsAtTheHead(t *testing.T) {
 	t.Parallel()
 	for name, refused := range map[string]int{"the next answers 403": 1, "the next 25 answer 403": 25} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestDeadRowsAtTheHeadDoNotHoldUpTheFiftyBehindThem(t *testing.T) {
 	}
 }
 
-func TestFiveRowsAnswered403BeforeAnythingElseMeanTheKey(t *testing.T) {
+func TestKey_FiveRowsForbidden(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("job", 60)...)
@@ -62,7 +63,7 @@ func TestFiveRowsAnswered403BeforeAnythingElseMeanTheKey(t *testing.T) {
 	s.ended(t, map[string]int{"completed": 60})
 }
 
-func TestIDsAreReadAtTheirOwnEscapedPathOrNotSent(t *testing.T) {
+func TestRead_EscapedIDs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	sent := []string{
@@ -93,7 +94,7 @@ func TestIDsAreReadAtTheirOwnEscapedPathOrNotSent(t *testing.T) {
 		t.Errorf("%d paths for %d ids", len(paths), len(sent))
 	}
 	if seen.Strays > 0 || seen.Reads != len(sent) {
-		t.Errorf("%d requests went astray, %d reads", seen.Strays, seen.Reads)
+		t.Errorf("%d requests went to other paths, %d reads", seen.Strays, seen.Reads)
 	}
 	for _, id := range unsent {
 		row := rows[id]
@@ -105,8 +106,9 @@ func TestIDsAreReadAtTheirOwnEscapedPathOrNotSent(t *testing.T) {
 	s.zero(t, held)
 }
 
-// Field case 18.
-func TestRetryAfterIsFollowedWhereItCanBeAndNeverBelowTheFloor(t *testing.T) {
+// Retry-After is followed if it is a number of seconds or a date. It never shortens
+// the back-off.
+func TestRead_RetryAfter(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	date := time.Now().UTC().Truncate(time.Second)
@@ -119,19 +121,19 @@ func TestRetryAfterIsFollowedWhereItCanBeAndNeverBelowTheFloor(t *testing.T) {
 		least  time.Duration // of the wait
 		share  float64       // how much more it may be
 	}{
-		"seconds":                  {after("120"), 2 * time.Minute, 0},
-		"below the floor":          {after("1"), backoff, 0.25},
-		"zero":                     {after("0"), backoff, 0.25},
-		"past a day":               {after("999999999"), 24 * time.Hour, 0},
-		"past any number":          {after(strings.Repeat("9", 40)), 24 * time.Hour, 0},
-		"negative":                 {after("-5"), backoff, 0.25},
-		"a fraction":               {after("1.5"), backoff, 0.25},
-		"junk behind digits":       {after("120junk"), backoff, 0.25},
-		"empty":                    {after(""), backoff, 0.25},
-		"two in one":               {after("120, 120"), backoff, 0.25},
-		"a date":                   {in(5 * time.Minute), 5 * time.Minute, 0},
-		"a date that has passed":   {in(-5 * time.Minute), backoff, 0.25},
-		"a date by another's time": {map[string]string{"Retry-After": "Sun, 06 Nov 1994 08:54:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 5 * time.Minute, 0},
+		"seconds":                 {after("120"), 2 * time.Minute, 0},
+		"below the floor":         {after("1"), backoff, 0.25},
+		"zero":                    {after("0"), backoff, 0.25},
+		"past a day":              {after("999999999"), 24 * time.Hour, 0},
+		"past any number":         {after(strings.Repeat("9", 40)), 24 * time.Hour, 0},
+		"negative":                {after("-5"), backoff, 0.25},
+		"a fraction":              {after("1.5"), backoff, 0.25},
+		"junk behind digits":      {after("120junk"), backoff, 0.25},
+		"empty":                   {after(""), backoff, 0.25},
+		"two in one":              {after("120, 120"), backoff, 0.25},
+		"a date":                  {in(5 * time.Minute), 5 * time.Minute, 0},
+		"a date that has passed":  {in(-5 * time.Minute), backoff, 0.25},
+		"a date by another clock": {map[string]string{"Retry-After": "Sun, 06 Nov 1994 08:54:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 5 * time.Minute, 0},
 	} {
 		s.due(t, sumetest.Plan{}, id)
 		s.api.SetFault(id, sumetest.Fault{Status: 408, Header: test.header})

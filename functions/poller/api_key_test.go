@@ -12,8 +12,9 @@ import (
 
 const renewedKey = "sk_planted_renewed_77c1"
 
-// Field case 21.
-func TestKeyRotatedWhileCachedIsFollowedWithinTheRun(t *testing.T) {
+// A key that is rotated while the old one is cached costs some refused reads, and
+// no row an error.
+func TestKey_RotatedWhileCached(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	b := s.sandbox(t, "POLL_BUDGET=20s")
@@ -45,16 +46,16 @@ func TestKeyRotatedWhileCachedIsFollowedWithinTheRun(t *testing.T) {
 	s.spare(t)
 }
 
-// rotate gives the API and the secret another key. The secret comes first, as
-// a rotation does it.
+// rotate changes the key, first in the secret and then at the API, as a rotation
+// does.
 func (s *stage) rotate(key string) {
 	s.vault.Set(plantedKeyID, `{"api_key": "`+key+`"}`, false)
 	s.options.Keys = []string{key}
 	s.api.SetKeys(key)
 }
 
-// Field case 21.
-func TestKeyRefusedForGoodFailsTheRunAndTouchesNoRow(t *testing.T) {
+// A key that the API no longer accepts ends the run, and no row is charged.
+func TestKey_RefusedForever(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]int{"from the first read on": 0, "with 64 reads in flight": 150} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +95,8 @@ func TestKeyRefusedForGoodFailsTheRunAndTouchesNoRow(t *testing.T) {
 	}
 }
 
-// Field case 22.
-func TestUnusableSecretFailsTheRunInOneLineWithinSeconds(t *testing.T) {
+// A secret that is missing or holds no key is named in one line.
+func TestKey_UnusableSecret(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.due(t, sumetest.Plan{}, ids("job", 20)...)
@@ -134,12 +135,13 @@ func TestUnusableSecretFailsTheRunInOneLineWithinSeconds(t *testing.T) {
 	s.untouched(t, 20)
 }
 
-// Field case 22.
-func TestSecretsManagerInTroubleFailsTheRunWithinSecondsAndNamesTheCause(t *testing.T) {
+// A run without Secrets Manager fails within seconds and names the cause. With a
+// cached key it works.
+func TestKey_SecretsManagerFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		trouble func(*sumetest.Secrets)
-		want    string
+		fail func(*sumetest.Secrets)
+		want string
 	}{
 		"silent":     {func(v *sumetest.Secrets) { v.Silence(true) }, "VPC endpoint"},
 		"throttling": {func(v *sumetest.Secrets) { v.Throttle(1000) }, "throttled"},
@@ -149,7 +151,7 @@ func TestSecretsManagerInTroubleFailsTheRunWithinSecondsAndNamesTheCause(t *test
 			t.Parallel()
 			s := newStage(t)
 			s.due(t, sumetest.Plan{}, ids("job", 20)...)
-			test.trouble(s.vault)
+			test.fail(s.vault)
 			b := s.sandbox(t, "POLL_BUDGET=8s")
 			line, sum := b.fails(t, poller.KindSecret)
 			if !strings.Contains(line, plantedKeyID) || !strings.Contains(line, test.want) || sum.ElapsedSeconds > 40 {
@@ -171,8 +173,9 @@ func TestSecretsManagerInTroubleFailsTheRunWithinSecondsAndNamesTheCause(t *test
 	}
 }
 
-// Field case 22: the cached key is refused, and no other can be had.
-func TestKeyRefusedWhileSecretsManagerIsDownFailsTheRunAndTheNextRecovers(t *testing.T) {
+// The API refuses the cached key while Secrets Manager fails. The run fails, and
+// the next one recovers.
+func TestKey_RefusedWithoutSecretsManager(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	b := s.sandbox(t, "POLL_BUDGET=8s")
@@ -191,7 +194,7 @@ func TestKeyRefusedWhileSecretsManagerIsDownFailsTheRunAndTheNextRecovers(t *tes
 	s.ended(t, map[string]int{"completed": 200})
 }
 
-func TestKeyIsTakenFromEveryFormOfItsSecret(t *testing.T) {
+func TestKey_SecretForms(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	for id, value := range map[string]string{
@@ -207,7 +210,7 @@ func TestKeyIsTakenFromEveryFormOfItsSecret(t *testing.T) {
 	s.ended(t, map[string]int{"completed": 3})
 }
 
-// untouched wants so many rows, as they were before any run.
+// untouched checks that there are so many rows, as they were before any run.
 func (s *stage) untouched(t *testing.T, rows int) {
 	t.Helper()
 	s.spare(t)

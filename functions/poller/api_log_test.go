@@ -14,7 +14,7 @@ import (
 
 // Answers that are longer than they say leave a signed URL on a kept connection,
 // which net/http quotes through the standard library's logger.
-func TestLogOfAnAnswerLongerThanItSays(t *testing.T) {
+func TestLog_AnswerLongerThanDeclared(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	server, err := sumetest.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestLogOfAnAnswerLongerThanItSays(t *testing.T) {
 	s.ended(t, map[string]int{"completed": 20})
 	for _, word := range []string{"Unsolicited", "://", "X-"} {
 		if strings.Contains(b.Log(), word) {
-			t.Errorf("%q stands in the log:\n%s", word, excerpt(b.Log(), word))
+			t.Errorf("%q is in the log:\n%s", word, excerpt(b.Log(), word))
 		}
 	}
 }

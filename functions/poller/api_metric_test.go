@@ -12,14 +12,13 @@ import (
 	"sumepoller/internal/telemetry"
 )
 
-// Field case 23. That no secret stands in any output is wanted of every
-// sandbox, when it stops.
-func TestEveryRunPrintsOneBareLineOfMetrics(t *testing.T) {
+// Each run prints one line of metrics, also a run that fails.
+func TestMetrics_OneLinePerRun(t *testing.T) {
 	t.Parallel()
 	const all = 12
 	for name, test := range map[string]struct {
 		environ []string
-		trouble func(*testing.T, *stage)
+		prepare func(*testing.T, *stage)
 		run     func(*testing.T, *sandbox)
 		metrics int
 	}{
@@ -28,17 +27,17 @@ func TestEveryRunPrintsOneBareLineOfMetrics(t *testing.T) {
 			metrics: all,
 		},
 		"an idle run": {
-			trouble: func(t *testing.T, s *stage) { s.exec(t, `DELETE FROM video_jobs`) },
+			prepare: func(t *testing.T, s *stage) { s.exec(t, `DELETE FROM video_jobs`) },
 			run:     func(t *testing.T, b *sandbox) { b.tick(t); b.tick(t); b.tick(t) },
 			metrics: all,
 		},
 		"a refused key": {
-			trouble: func(_ *testing.T, s *stage) { s.api.SetKeys("another") },
+			prepare: func(_ *testing.T, s *stage) { s.api.SetKeys("another") },
 			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.KindUnauthorized) },
 			metrics: all,
 		},
 		"no secret": {
-			trouble: func(_ *testing.T, s *stage) { s.vault.Remove(plantedKeyID) },
+			prepare: func(_ *testing.T, s *stage) { s.vault.Remove(plantedKeyID) },
 			run:     func(t *testing.T, b *sandbox) { b.fails(t, poller.KindSecret) },
 			metrics: 5, // the table was not asked
 		},
@@ -48,7 +47,7 @@ func TestEveryRunPrintsOneBareLineOfMetrics(t *testing.T) {
 			metrics: 5,
 		},
 		"a deadline": {
-			trouble: func(_ *testing.T, s *stage) { s.api.SetFault("", sumetest.Fault{Break: sumetest.BreakHang}) },
+			prepare: func(_ *testing.T, s *stage) { s.api.SetFault("", sumetest.Fault{Break: sumetest.BreakHang}) },
 			run: func(t *testing.T, b *sandbox) {
 				if got := b.tick(t); got.Stopped != poller.StoppedBudget {
 					t.Errorf("summary %+v", got)
@@ -69,8 +68,8 @@ func TestEveryRunPrintsOneBareLineOfMetrics(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.due(t, sumetest.Plan{}, ids("job", 30)...)
-			if test.trouble != nil {
-				test.trouble(t, s)
+			if test.prepare != nil {
+				test.prepare(t, s)
 			}
 			b := s.limited(t, 5*time.Second, test.environ...)
 			test.run(t, b)

@@ -8,7 +8,7 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-func TestMinutesLimitToldByHeadersIsUsedAndNotPassed(t *testing.T) {
+func TestMinuteLimit_Headers(t *testing.T) {
 	t.Parallel()
 	for name, headers := range map[string]string{
 		"RateLimit": sumetest.HeadersPlain, "X-RateLimit": sumetest.HeadersX, "RateLimit with an epoch": sumetest.HeadersEpoch,
@@ -42,7 +42,7 @@ func TestMinutesLimitToldByHeadersIsUsedAndNotPassed(t *testing.T) {
 	}
 }
 
-func TestServersDayThatIsUsedUpEndsTheRunAndChargesNoRow(t *testing.T) {
+func TestMinuteLimit_ServersDay(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.options.ReadsPerMinute, s.options.ReadsPerDay = 10_000, 100
@@ -60,7 +60,7 @@ func TestServersDayThatIsUsedUpEndsTheRunAndChargesNoRow(t *testing.T) {
 	s.spare(t)
 }
 
-func TestWaitForTheServersNextMinuteHappensWithinTheBudget(t *testing.T) {
+func TestMinuteLimit_Wait(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.options.ReadsPerMinute, s.options.Minute = 40, 4*time.Second
@@ -73,8 +73,8 @@ func TestWaitForTheServersNextMinuteHappensWithinTheBudget(t *testing.T) {
 	s.spare(t)
 }
 
-// Its own limit holds in every 60 s, also in those that two runs share.
-func TestOwnLimitOf60ReadsHoldsInAny60SecondsOverTheRunsOfASandbox(t *testing.T) {
+// The sandbox's own limit holds in any 60 s, also across two runs.
+func TestMinuteLimit_Sandbox(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.options.Headers = sumetest.HeadersNone

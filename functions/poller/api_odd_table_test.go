@@ -7,21 +7,21 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// oddity is an answer, and what becomes of its row.
+// oddity is an answer and the state of its row afterwards.
 type oddity struct {
 	fault sumetest.Fault
 	state string        // where the row ends; empty: it stays pending
-	class string        // of the trouble; empty: none
+	class string        // of the read error; empty: none
 	delay time.Duration // pending: until the next read, jitter apart
 }
 
 const backoff = 15 * time.Second
 
-// oddities are answers by what is odd about them. Fewer than twenty are of the
-// kind that a dead API gives, so that no order of theirs ends the run.
+// oddities are odd answers by name. Fewer than twenty are errors that count as an
+// API that is down, so that no order of them ends the run.
 func oddities(elsewhere string) map[string]oddity {
 	all := map[string]oddity{}
-	for name, o := range troubles(elsewhere) {
+	for name, o := range badAnswers(elsewhere) {
 		if o.delay == 0 {
 			o.delay = backoff
 		}
@@ -43,9 +43,9 @@ func oddities(elsewhere string) map[string]oddity {
 	return all
 }
 
-// troubles are reads without a whole answer, and answers that are none of a
-// job's.
-func troubles(elsewhere string) map[string]oddity {
+// badAnswers are reads without a complete answer, and answers that are not about a
+// job.
+func badAnswers(elsewhere string) map[string]oddity {
 	status := func(code int, class string) oddity {
 		return oddity{fault: sumetest.Fault{Status: code}, class: class}
 	}
@@ -85,30 +85,30 @@ const done = `{"terminal":true,"sume_status":"completed"}`
 
 func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 
-// malformed are JSON, or nearly so, and no answer.
+// malformed are JSON or almost JSON, and no answer.
 var malformed = map[string]string{
 	"null":                           `null`,
 	"array":                          `[]`,
-	"text":                           `"x"`,
+	"string":                         `"x"`,
 	"number":                         `7`,
 	"empty object":                   `{}`,
 	"data an array":                  `{"data": []}`,
 	"NaN":                            `{"terminal":NaN,"sume_status":"completed"}`,
-	"terminal as text":               `{"terminal":"true","sume_status":"completed"}`,
+	"terminal as string":             `{"terminal":"true","sume_status":"completed"}`,
 	"terminal as number":             `{"terminal":1,"sume_status":"completed"}`,
 	"status as number":               `{"terminal":true,"sume_status":3}`,
 	"terminal twice":                 `{"terminal":false,"terminal":true,"sume_status":"completed"}`,
 	"terminal without a status":      `{"terminal":true}`,
-	"terminal with a blank status":   `{"terminal":true,"sume_status":" "}`,
+	"terminal with an empty status":  `{"terminal":true,"sume_status":" "}`,
 	"terminal and pending":           `{"terminal":true,"sume_status":"pending"}`,
 	"terminal and running":           `{"terminal":true,"sume_status":"RUNNING"}`,
 	"not terminal and completed":     `{"terminal":false,"sume_status":"completed"}`,
-	"status with a blank in it":      `{"terminal":true,"sume_status":"all done"}`,
+	"status with a space in it":      `{"terminal":true,"sume_status":"all done"}`,
 	"status of 65 letters":           `{"terminal":true,"sume_status":"` + strings.Repeat("a", 65) + `"}`,
 	"status with a NUL":              `{"terminal":true,"sume_status":"completed\u0000"}`,
 	"another job's id":               `{"data":{"job_id":"job_other","terminal":true,"sume_status":"completed"}}`,
 	"another job's id inside":        `{"terminal":true,"sume_status":"completed","job":{"id":"job_other","status":"completed"}}`,
-	"job a text":                     `{"terminal":true,"sume_status":"completed","job":"job_1"}`,
+	"job a string":                   `{"terminal":true,"sume_status":"completed","job":"job_1"}`,
 	"completed, but in data pending": `{"terminal":true,"sume_status":"completed","data":{"terminal":true,"sume_status":"pending"}}`,
 }
 
@@ -117,37 +117,38 @@ var intervals = map[string]struct {
 	text string
 	want time.Duration
 }{
-	"negative":     {`-5`, 15 * time.Second},
-	"zero":         {`0`, 15 * time.Second},
-	"null":         {`null`, 15 * time.Second},
-	"a fraction":   {`20.5`, 20500 * time.Millisecond},
-	"as text":      {`"20"`, 20 * time.Second},
-	"a word":       {`"soon"`, 15 * time.Second},
-	"NaN as text":  {`"NaN"`, 15 * time.Second},
-	"1e3 as text":  {`"1e3"`, 15 * time.Second},
-	"an array":     {`[20]`, 15 * time.Second},
-	"true":         {`true`, 15 * time.Second},
-	"absurd":       {`1e300`, time.Hour},
-	"past a float": {`1e999`, time.Hour},
-	"tiny":         {`1e-9`, time.Second},
+	"negative":      {`-5`, 15 * time.Second},
+	"zero":          {`0`, 15 * time.Second},
+	"null":          {`null`, 15 * time.Second},
+	"a fraction":    {`20.5`, 20500 * time.Millisecond},
+	"as string":     {`"20"`, 20 * time.Second},
+	"a word":        {`"soon"`, 15 * time.Second},
+	"NaN as string": {`"NaN"`, 15 * time.Second},
+	"1e3 as string": {`"1e3"`, 15 * time.Second},
+	"an array":      {`[20]`, 15 * time.Second},
+	"true":          {`true`, 15 * time.Second},
+	"absurd":        {`1e300`, time.Hour},
+	"past a float":  {`1e999`, time.Hour},
+	"tiny":          {`1e-9`, time.Second},
 }
 
-// unfinished are good answers that could be taken for an end.
+// unfinished are good answers of jobs that are not finished, which could be
+// mistaken for finished ones.
 var unfinished = map[string]string{
 	"keys in other case":         `{"STATUS":"completed","status":"processing"}`,
 	"success around processing":  `{"status":"success","data":{"status":"processing"}}`,
 	"unknown word, not terminal": `{"terminal":false,"sume_status":"polishing"}`,
-	"our own state":              `{"sume_status":"pending"}`,
+	"the product's own state":    `{"sume_status":"pending"}`,
 	"not terminal, no word":      `{"terminal":false}`,
 }
 
-// ends are good answers with something odd beside the end.
+// ends are good answers of finished jobs that hold something odd.
 var ends = map[string]struct{ body, state string }{
-	"upper case and blanks":    {`{"terminal":true,"sume_status":"  COMPLETED\t"}`, "completed"},
+	"upper case and spaces":    {`{"terminal":true,"sume_status":"  COMPLETED\t"}`, "completed"},
 	"unknown word, terminal":   {`{"terminal":true,"sume_status":"abandoned"}`, "abandoned"},
 	"NUL and half a pair":      {`{"terminal":true,"sume_status":"completed","note":"\u0000 \ud800"}`, "completed"},
 	"number past jsonb":        {`{"terminal":true,"sume_status":"completed","n":1e999999}`, "completed"},
-	"bytes that are no text":   {"{\"terminal\":true,\"sume_status\":\"completed\",\"note\":\"\xff\xfe\"}", "completed"},
+	"bytes that are not UTF-8": {"{\"terminal\":true,\"sume_status\":\"completed\",\"note\":\"\xff\xfe\"}", "completed"},
 	"9,000 deep beside it":     {`{"terminal":true,"sume_status":"completed","n":` + nested(9000) + `}`, "completed"},
 	"words alone":              {`{"data":{"job":{"status":"Cancelled"}}}`, "cancelled"},
 	"data without an answer":   {`{"data":{"id":1},"status":"failed"}`, "failed"},

@@ -14,8 +14,9 @@ import (
 	"sumepoller/internal/sume/sumetest"
 )
 
-// Field cases 13, 19 and 20.
-func TestOddAnswersAmong200GoodOnesAreTroubleOfTheirOwnRowsAlone(t *testing.T) {
+// An odd answer is an error of that row only. 200 good answers beside them are
+// settled.
+func TestRead_OddAnswers(t *testing.T) {
 	t.Parallel()
 	elsewhere, visits := another(t)
 	s := newStage(t)
@@ -41,7 +42,7 @@ func TestOddAnswersAmong200GoodOnesAreTroubleOfTheirOwnRowsAlone(t *testing.T) {
 		}
 	}
 	if visits.Load() > 0 {
-		t.Errorf("%d requests went where an answer pointed to", visits.Load())
+		t.Errorf("%d requests followed an address in an answer", visits.Load())
 	}
 	if diff := cmp.Diff(map[string]string{host(t, s.url): plantedKey}, seen.Hosts); diff != "" {
 		t.Errorf("hosts that saw the key (-want +got):\n%s", diff)
@@ -52,7 +53,7 @@ func TestOddAnswersAmong200GoodOnesAreTroubleOfTheirOwnRowsAlone(t *testing.T) {
 	s.zero(t, held)
 }
 
-// check wants the row as the odd answer's rule has it.
+// check compares the row with what the odd answer must lead to.
 func (o oddity) check(t *testing.T, name string, row entry) {
 	t.Helper()
 	switch {
@@ -95,7 +96,7 @@ func another(t *testing.T) (url string, visits *atomic.Int64) {
 	return server.URL + "/v1/jobs/elsewhere/status", visits
 }
 
-func TestAnswersOf1MiBWith64InFlightStayWithin200MiB(t *testing.T) {
+func TestMemory_LargeAnswers(t *testing.T) {
 	t.Parallel()
 	const start = `{"terminal":true,"sume_status":"completed","note":"`
 	s := newStage(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// entry is a row as a run left it.
+// entry is a row after a run.
 type entry struct {
 	State   string
 	Status  string
@@ -16,8 +16,8 @@ type entry struct {
 	Error   string
 	Failing bool
 	Held    bool
-	// Delay lies between the last settled read and the next one: since the
-	// first error, where there is one.
+	// Delay is the time from the last settled read to the next one; from the
+	// first error, if there is one.
 	Delay time.Duration
 }
 
@@ -47,12 +47,13 @@ FROM video_jobs`)
 	return found
 }
 
-// within tells whether a delay lies between least and so much of it more.
+// within reports whether the delay is at least least, and longer by at most this
+// share of it.
 func (e entry) within(least time.Duration, share float64) bool {
 	return e.Delay >= least && e.Delay <= least+time.Duration(share*float64(least))+time.Millisecond
 }
 
-// spare wants no row charged and none held.
+// spare checks that no row is charged and none is locked.
 func (s *stage) spare(t *testing.T) {
 	t.Helper()
 	s.zero(t, charged)
@@ -66,8 +67,8 @@ func (s *stage) soon(t *testing.T) {
 }
 
 // shift sets the database's clock to a time of its UTC day, so that a test of
-// the day's allowance is the same test at any hour. It covers every session
-// that begins after it.
+// the daily quota is the same at any hour. It affects every session that begins
+// later.
 func (s *stage) shift(t *testing.T, clock string) {
 	t.Helper()
 	const shifted = `
