@@ -4,15 +4,6 @@ import (
 	"net"
 	"strconv"
 	"testing"
-
-	"sumepoller/internal/pgtest"
-)
-
-// Short names for the helpers that nearly every test of the stores uses.
-var (
-	uncounted, counted     = pgtest.Uncounted, pgtest.Counted
-	claim, settle, release = pgtest.Claim, pgtest.Settle, pgtest.Release
-	finish                 = pgtest.Finish
 )
 
 // portOf returns the port of an address.

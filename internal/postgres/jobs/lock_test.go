@@ -49,7 +49,7 @@ func TestLock_OtherRowsWritten(t *testing.T) {
 	if got := release(t, s, toRelease.Day.Date, toGiveBack[40]); got[0] != poller.Written {
 		t.Errorf("release of the row let go: %v", got)
 	}
-	if n := db.Number(pgtest.ReadsToday); n != 64 {
+	if n := db.Number(readsToday); n != 64 {
 		t.Errorf("%d reads, want the 64 settled ones", n)
 	}
 }

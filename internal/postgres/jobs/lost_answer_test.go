@@ -124,7 +124,7 @@ func TestRetry_LostAnswer(t *testing.T) {
 			if row := readRow(db, first); row.Polls != 1 || row.State != "completed" {
 				t.Errorf("row: %+v", row)
 			}
-			if n := db.Number(pgtest.ReadsToday); n != 18 || cut.cuts.Load() != 3 {
+			if n := db.Number(readsToday); n != 18 || cut.cuts.Load() != 3 {
 				t.Errorf("%d reads after %d cuts, want 18 after 3", n, cut.cuts.Load())
 			}
 			db.Exec(`SELECT pg_notify('video_jobs_finished', 'end')`)

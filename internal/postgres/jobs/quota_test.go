@@ -31,7 +31,7 @@ func TestClaim_PaceLine(t *testing.T) {
 		if len(got.Jobs) != step.got || got.Day.Reads != step.reads {
 			t.Errorf("step %d: %d rows and %d reads, want %d and %d", i, len(got.Jobs), got.Day.Reads, step.got, step.reads)
 		}
-		if n := db.Number(pgtest.ReadsToday); n != step.reads {
+		if n := db.Number(readsToday); n != step.reads {
 			t.Errorf("step %d: read_budget has %d reads, want %d", i, n, step.reads)
 		}
 	}
@@ -103,7 +103,7 @@ func TestClaim_PaceLineConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := db.Number(pgtest.ReadsToday); n != net || n > paceLine {
+	if n := db.Number(readsToday); n != net || n > paceLine {
 		t.Errorf("read_budget has %d, want the %d claimed and not given back, at most %d", n, net, paceLine)
 	}
 	if claimed < paceLine-7 {
@@ -134,7 +134,7 @@ func TestClaim_FirstOfTheDay(t *testing.T) {
 			rows += n
 		}
 		leased := db.Number(`SELECT count(*)::integer FROM video_jobs WHERE leased_until > now()`)
-		if counted := db.Number(pgtest.ReadsToday); counted != paceLine || rows != paceLine || leased != paceLine {
+		if counted := db.Number(readsToday); counted != paceLine || rows != paceLine || leased != paceLine {
 			t.Fatalf("%d reads counted, %d rows claimed, %d leased; want %d", counted, rows, leased, paceLine)
 		}
 	}
@@ -151,7 +151,7 @@ func TestRelease_Unread(t *testing.T) {
 		{JobID: "job_1", Lease: r.Lease, Unread: true},
 		{JobID: "job_2", Lease: r.Lease, Unread: true},
 		{JobID: "job_3", Lease: r.Lease},
-		{JobID: "job_4", Lease: pgtest.Lease(), Unread: true}, // another's by now
+		{JobID: "job_4", Lease: newLease(), Unread: true}, // another's by now
 		{JobID: "gone", Lease: r.Lease, Unread: true},
 	}
 	outcomes := []poller.Outcome{poller.Written, poller.Written, poller.Written, poller.LeaseLost, poller.Missing}
@@ -159,7 +159,7 @@ func TestRelease_Unread(t *testing.T) {
 		if diff := cmp.Diff(outcomes, release(t, s, got.Day.Date, rows...)); diff != "" {
 			t.Errorf("%s: outcomes (-want +got):\n%s", attempt, diff)
 		}
-		if n := db.Number(pgtest.ReadsToday); n != 2 {
+		if n := db.Number(readsToday); n != 2 {
 			t.Errorf("%s: %d reads, want 2", attempt, n)
 		}
 	}
@@ -182,7 +182,7 @@ func TestRelease_EarlierDay(t *testing.T) {
 	claim(t, s, r)
 	db.Exec(`INSERT INTO read_budget (day, reads) VALUES ('2001-02-03', 9)`)
 	release(t, s, "2001-02-03", poller.Release{JobID: "job_1", Lease: r.Lease, Unread: true})
-	if before, today := db.Number(`SELECT reads FROM read_budget WHERE day = '2001-02-03'`), db.Number(pgtest.ReadsToday); before != 8 || today != 1 {
+	if before, today := db.Number(`SELECT reads FROM read_budget WHERE day = '2001-02-03'`), db.Number(readsToday); before != 8 || today != 1 {
 		t.Errorf("that day has %d reads and today %d, want 8 and 1", before, today)
 	}
 }

@@ -109,7 +109,7 @@ func TestRelease_RefusedRow(t *testing.T) {
 	if count(results, poller.Written) != 7 || count(results, poller.Refused) != 1 {
 		t.Errorf("outcomes %v, want seven done and one declined", results)
 	}
-	if n := db.Number(pgtest.ReadsToday); n != 1 {
+	if n := db.Number(readsToday); n != 1 {
 		t.Errorf("%d reads counted, want the one of the row that could not be released", n)
 	}
 }

@@ -86,7 +86,7 @@ func TestRetry_CutDuringStatement(t *testing.T) {
 // database's URL for it.
 func role(db *pgtest.DB, options string, grants ...string) string {
 	db.Helper()
-	lease := pgtest.Lease()
+	lease := newLease()
 	name := fmt.Sprintf("store_test_%x", lease[:6])
 	db.Exec(`CREATE ROLE ` + name + ` LOGIN PASSWORD '` + name + `' ` + options)
 	db.Cleanup(func() {
@@ -168,7 +168,7 @@ func TestErrors_PermissionDenied(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	s := jobs.New(pool)
-	_, err = s.Settle(t.Context(), []poller.Settlement{finish("job_1", pgtest.Lease())})
+	_, err = s.Settle(t.Context(), []poller.Settlement{finish("job_1", newLease())})
 	if postgres.SQLState(err) != "42501" || !strings.HasPrefix(err.Error(), "settle job_1: ") {
 		t.Errorf("settle: %v, want permission denied", err)
 	}

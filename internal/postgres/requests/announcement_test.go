@@ -31,7 +31,10 @@ func (db *table) settle(batch []poller.Settlement) []poller.Outcome {
 	db.Helper()
 	for {
 		results, err := jobs.New(db.Pool).Settle(db.Context(), batch)
-		got := pgtest.Outcomes(results)
+		got := make([]poller.Outcome, len(results))
+		for i, r := range results {
+			got[i] = r.Outcome
+		}
 		if err != nil {
 			db.Errorf("Settle: %v", err)
 		}

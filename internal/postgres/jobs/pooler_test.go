@@ -1,6 +1,6 @@
 //go:build pooler
 
-package postgres_test
+package jobs_test
 
 import (
 	"errors"

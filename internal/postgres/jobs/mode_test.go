@@ -1,4 +1,4 @@
-package postgres_test
+package jobs_test
 
 import (
 	"testing"
