@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"sumepoller/internal/config"
@@ -20,12 +19,7 @@ import (
 )
 
 func main() {
-	h, err := start(context.Background(), os.Environ())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	telemetry.Start(h)
+	telemetry.Start(start(context.Background(), os.Environ()))
 }
 
 func start(ctx context.Context, environ []string) (*handler, error) {

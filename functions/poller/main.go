@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
@@ -21,12 +20,7 @@ import (
 
 func main() {
 	limitMemory(os.Getenv(config.FunctionMemory))
-	h, err := start(context.Background(), os.Environ())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	telemetry.Start(h)
+	telemetry.Start(start(context.Background(), os.Environ()))
 }
 
 func start(ctx context.Context, environ []string) (*handler, error) {

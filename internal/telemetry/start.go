@@ -12,11 +12,16 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// Start serves invocations until the sandbox ends. It discards what libraries
-// write to the standard library's logger: net/http quotes bytes there that a
-// server sent unasked, and they can hold a signed URL. A panic of h is logged
-// with its stack and then ends the process, as Lambda does it.
-func Start(h lambda.Handler) {
+// Start serves invocations until the sandbox ends. If err, from making the
+// handler, is not nil, it prints err and ends the process. It discards what
+// libraries write to the standard library's logger: net/http quotes bytes there
+// that a server sent unasked, and they can hold a signed URL. A panic of h is
+// logged with its stack and then ends the process, as on Lambda.
+func Start(h lambda.Handler, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" { // lambda says so through that logger
 		fmt.Fprintln(os.Stderr, "not started by Lambda: AWS_LAMBDA_RUNTIME_API is not set; make run starts the functions on this machine")
 		os.Exit(1)
