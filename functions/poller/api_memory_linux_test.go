@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/devstack/process"
 )
 
-// modest wants the sandbox's process to have kept within 200 MiB of resident
+// modest checks that the sandbox's process used at most 200 MiB of resident
 // memory. It is known by the database in its environment, which no other
 // sandbox of the same test may have.
 func (s *stage) modest(t *testing.T) {

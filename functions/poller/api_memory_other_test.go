@@ -4,5 +4,5 @@ package main_test
 
 import "testing"
 
-// modest is measured where /proc tells a process's peak.
+// modest needs /proc, which reports a process's peak.
 func (s *stage) modest(*testing.T) {}

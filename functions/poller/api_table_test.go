@@ -53,7 +53,7 @@ func (e entry) within(least time.Duration, share float64) bool {
 	return e.Delay >= least && e.Delay <= least+time.Duration(share*float64(least))+time.Millisecond
 }
 
-// spare checks that no row is charged and none is locked.
+// spare checks that no row is charged and none is leased.
 func (s *stage) spare(t *testing.T) {
 	t.Helper()
 	s.zero(t, charged)

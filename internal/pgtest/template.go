@@ -109,7 +109,7 @@ func sweep(ctx context.Context, server *pgx.Conn) error {
 	return nil
 }
 
-// old tells of a test database's name, past its prefix, whether it is stale.
+// old reports whether a test database is stale, by its name after the prefix.
 func old(rest string) bool {
 	made, _, _ := strings.Cut(rest, "_")
 	seconds, err := strconv.ParseInt(made, 10, 64)

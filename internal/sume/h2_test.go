@@ -82,7 +82,7 @@ const sentTwice = 6
 // A server that takes fewer streams than are asked of it costs nothing but time.
 func TestStatusH2_FewStreams(t *testing.T) {
 	t.Parallel()
-	// late tells a connection's settings once the first request is there, as
+	// late sends a connection's settings once the first request is there, as
 	// over a long way.
 	late := func(*sumetest.Conn) sumetest.Filter {
 		asked, once := make(chan struct{}), sync.Once{}
@@ -102,7 +102,7 @@ func TestStatusH2_FewStreams(t *testing.T) {
 			},
 		}
 	}
-	// lowered tells another limit at the 50th request of a connection.
+	// lowered sends another limit at the 50th request of a connection.
 	lowered := func(to uint32) func(*sumetest.Conn) sumetest.Filter {
 		const settings, ack, limit = 0x4, 0x1, 0x3
 		return func(*sumetest.Conn) sumetest.Filter {
@@ -125,7 +125,7 @@ func TestStatusH2_FewStreams(t *testing.T) {
 		filter  func(*sumetest.Conn) sumetest.Filter
 	}{
 		"100, then 1": {100, lowered(1)}, "100, then 0": {100, lowered(0)},
-		"1": {1, nil}, "3": {3, nil}, "10": {10, nil}, "1, told late": {1, late}, "10, told late": {10, late},
+		"1": {1, nil}, "3": {3, nil}, "10": {10, nil}, "1, sent late": {1, late}, "10, sent late": {10, late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

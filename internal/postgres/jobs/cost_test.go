@@ -132,7 +132,7 @@ func TestCost_WAL(t *testing.T) {
 		least, all = min(least, bytes), all+bytes
 	}
 	// Page images come on top after a checkpoint, and those come as the load on
-	// the server has it: the best batch tells what the design costs.
+	// the server has it: the best batch shows what the design costs.
 	t.Logf("%d bytes of WAL a read, %d with what page images came", least/192, all/rows)
 	if least/192 > 760 {
 		t.Errorf("%d bytes of WAL a read but for page images, want at most 760", least/192)

@@ -25,8 +25,8 @@ func cycle(db *pgtest.DB, s *jobs.Store) {
 			db.Errorf("settle: %v", o)
 		}
 	}
-	hold := poller.Release{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
-	if o := release(db, s, got.Day.Date, hold); o[0] != poller.Written {
+	unread := poller.Release{JobID: got.Jobs[8].ID, Lease: r.Lease, Unread: true}
+	if o := release(db, s, got.Day.Date, unread); o[0] != poller.Written {
 		db.Errorf("release: %v", o)
 	}
 	b, err := s.Backlog(db.Context())

@@ -75,9 +75,9 @@ func work(t *testing.T, s *jobs.Store) (done int) {
 		for _, j := range got.Jobs[1:] {
 			batch = append(batch, finish(j.ID, r.Lease))
 		}
-		hold := poller.Release{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
+		unread := poller.Release{JobID: got.Jobs[0].ID, Lease: r.Lease, Unread: true}
 		if len(batch) == 0 { // the last row is not released, or the loop would not end
-			batch, hold = append(batch, finish(hold.JobID, r.Lease)), poller.Release{}
+			batch, unread = append(batch, finish(unread.JobID, r.Lease)), poller.Release{}
 		}
 		results, settleErr := s.Settle(t.Context(), batch)
 		for _, r := range results {
@@ -86,8 +86,8 @@ func work(t *testing.T, s *jobs.Store) (done int) {
 			}
 		}
 		var releaseErr error
-		if hold.JobID != "" {
-			_, releaseErr = s.Release(t.Context(), got.QuotaDate, []poller.Release{hold})
+		if unread.JobID != "" {
+			_, releaseErr = s.Release(t.Context(), got.QuotaDate, []poller.Release{unread})
 		}
 		_, _, nextErr := s.NextDue(t.Context(), []poller.LeaseID{r.Lease})
 		_, todayErr := s.Today(t.Context())

@@ -176,7 +176,7 @@ func TestErrors_PermissionDenied(t *testing.T) {
 		t.Errorf("claim: %v, want permission denied", err)
 	}
 	if n := m.statements.Load(); n != 4 {
-		t.Errorf("%d statements, want 4: each once, and once without a row to see that no row is at fault", n)
+		t.Errorf("%d statements, want 4: each once, and once without a row to see that no row is refused", n)
 	}
 	if _, err := s.Backlog(t.Context()); err != nil {
 		t.Errorf("backlog as a role that may only SELECT: %v", err)

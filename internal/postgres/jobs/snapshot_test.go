@@ -61,7 +61,7 @@ func TestCost_HeldSnapshot(t *testing.T) {
 	}
 }
 
-// A due time does not tell rows apart: many can have the same one.
+// A due time does not identify a row: many rows can have the same one.
 func TestClaim_EqualDueTimes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -9,7 +9,7 @@ import (
 	"sumepoller/internal/postgres/jobs"
 )
 
-// trigger makes the table run body for each update of job_1 for which when holds.
+// trigger makes the table run body for each update of job_1 that meets the condition when.
 func trigger(db *pgtest.DB, when, body string) {
 	db.Exec(`CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + body + ` END $$`)
 	db.Exec(`CREATE TRIGGER own BEFORE UPDATE ON video_jobs FOR EACH ROW WHEN (new.job_id = 'job_1' AND ` + when + `) EXECUTE FUNCTION own()`)

@@ -21,7 +21,7 @@ func (w *world) claimSome(t *rapid.T) {
 	}
 }
 
-// claim asks for rows and holds the answer against the model. again tells that
+// claim asks for rows and compares the answer with the model. again says that
 // the lease was asked for before.
 func (w *world) claim(c *claimant, r poller.ClaimRequest, again bool) []poller.Job {
 	got, err := w.ask(c, r)
@@ -46,7 +46,7 @@ func (w *world) claim(c *claimant, r poller.ClaimRequest, again bool) []poller.J
 	}
 	w.take(c, r, got)
 	if w.ceiling >= 0 && got.Day.Reads != w.readsToday() {
-		w.disagree("the claim told of %d reads, the model counts %d", got.Day.Reads, w.readsToday())
+		w.disagree("the claim returned %d reads, the model counts %d", got.Day.Reads, w.readsToday())
 	}
 	return got.Jobs
 }
@@ -89,7 +89,7 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 		panic(midnight{})
 	}
 	seen := map[string]bool{}
-	// A lease whose end a clock's jump moved tells no day, nor does one of just
+	// A lease whose end a clock's jump moved names no day, nor does one of just
 	// after midnight that a check moved.
 	jumped := got.Day.Elapsed < longest
 	for _, job := range got.Jobs {
@@ -118,7 +118,7 @@ func (w *world) take(c *claimant, r poller.ClaimRequest, got poller.Claimed) {
 			LostLeases: row.Lost, Polls: row.Polls, Late: job.Late, Failing: job.Failing, Age: job.Age,
 		}
 		if job != want || (job.Failing > 0) != row.Failing || job.Late < 0 || job.Age < 0 {
-			w.disagree("the claim told %+v, want %+v", job, want)
+			w.disagree("the claim returned %+v, want %+v", job, want)
 		}
 		if date := w.dateOf(row.charged); got.QuotaDate != date && !jumped {
 			w.disagree("the reads are said to be taken from %s, want %s", got.QuotaDate, date)

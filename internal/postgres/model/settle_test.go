@@ -12,7 +12,7 @@ import (
 type hold struct {
 	id      string
 	lease   poller.LeaseID
-	charged charge // as the claim told it
+	charged charge // as the claim returned it
 }
 
 // settleSome settles some of what a claimant believes to hold, and the errors

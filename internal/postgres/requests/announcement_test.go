@@ -26,7 +26,7 @@ func (db *table) lease(mark byte) ([]poller.Job, poller.LeaseID) {
 	return got.Jobs, id
 }
 
-// settle asks until no row is held up by another program, as a run does.
+// settle repeats while another program locks a row, as a run does.
 func (db *table) settle(batch []poller.Settlement) []poller.Outcome {
 	db.Helper()
 	for {

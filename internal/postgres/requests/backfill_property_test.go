@@ -19,9 +19,9 @@ const keepRows = `
 DROP TABLE IF EXISTS kept;
 CREATE TABLE kept AS SELECT job_id, state, next_poll_at, leased_until, lease_id, polls, final_status FROM video_jobs`
 
-// faults counts what no backfill may do to the rows kept: take one away, move
+// violations counts what no backfill may do to the rows kept: remove one, move
 // a pending one later or touch its lease, drop a row's history, finish one.
-const faults = `
+const violations = `
 SELECT count(*) FROM kept k LEFT JOIN video_jobs v ON v.job_id = k.job_id
  WHERE v.job_id IS NULL
     OR k.state = 'pending' AND v.next_poll_at > k.next_poll_at
@@ -60,15 +60,15 @@ func TestBackfill_AnyRequest(t *testing.T) {
 
 		dry := b
 		dry.DryRun = true
-		told := do(dry, pace)
-		if did := do(b, pace); did != told {
-			rt.Fatalf("did %+v, the dry run told %+v", did, told)
+		counted := do(dry, pace)
+		if did := do(b, pace); did != counted {
+			rt.Fatalf("did %+v, the dry run counted %+v", did, counted)
 		}
-		if n := number(ctx, rt, pool, faults); n != 0 {
+		if n := number(ctx, rt, pool, violations); n != 0 {
 			rt.Fatalf("%d rows came out wrong", n)
 		}
-		if got := number(ctx, rt, pool, `SELECT count(*) FROM video_jobs`); got != before+told.Registered {
-			rt.Fatalf("%d rows, want %d and %d registered", got, before, told.Registered)
+		if got := number(ctx, rt, pool, `SELECT count(*) FROM video_jobs`); got != before+counted.Registered {
+			rt.Fatalf("%d rows, want %d and %d registered", got, before, counted.Registered)
 		}
 		run(keepRows)
 		// Rows reopened by their state are no longer in it: those behind move up.

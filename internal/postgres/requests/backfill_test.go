@@ -11,7 +11,7 @@ import (
 	"sumepoller/internal/pgtest"
 )
 
-// everyKind seeds one row of each kind that a backfill tells apart.
+// everyKind seeds one row of each kind that a backfill distinguishes.
 const everyKind = `
 INSERT INTO video_jobs (job_id, state, next_poll_at, created_at, leased_until, lease_id, lost_leases, polls, consecutive_errors,
                         failing_since, last_error, finished_at, sume_status, final_status) VALUES

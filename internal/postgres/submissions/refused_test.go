@@ -115,9 +115,9 @@ func TestAccept_Refused(t *testing.T) {
 			store := submissions.New(pool)
 			openSubmission(t, store, "order-42", `{"p": 1}`)
 			runSQL(t, pool, `ALTER TABLE video_jobs ADD CONSTRAINT numbered CHECK (job_id ~ '^[0-9]') NOT VALID`)
-			var refusal *submit.WriteError
-			if _, err := store.Accept(t.Context(), "order-42", "job_1"); !errors.As(err, &refusal) || refusal.Constraint != "numbered" {
-				t.Fatalf("got %v, want a refusal by the constraint", err)
+			var refused *submit.WriteError
+			if _, err := store.Accept(t.Context(), "order-42", "job_1"); !errors.As(err, &refused) || refused.Constraint != "numbered" {
+				t.Fatalf("got %v, want an error that names the constraint", err)
 			}
 			for range 2 {
 				sub, err := store.Unrecord(t.Context(), "order-42", "job_1", "numbered")
@@ -145,7 +145,7 @@ CREATE TABLE video_submissions (idempotency_key text PRIMARY KEY, request json N
     unanswered boolean NOT NULL DEFAULT false, last_error text, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz)`)
 	openSubmission(t, store, "order-42", `{"p": 1}`)
 	if err := store.Keep(t.Context(), "order-42", "仕事-1"); !errors.As(err, new(*submit.WriteError)) {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want a write error", err)
 	}
 	sub, err := store.Unrecord(t.Context(), "order-42", "仕事-1", "no such character")
 	if err != nil || sub.State != submit.Unrecorded || sub.JobID != "" || !strings.Contains(sub.LastError, `"\u4ed5\u4e8b-1"`) {
